@@ -1,6 +1,6 @@
 #!/bin/sh
 # compile_targets.sh CORE SOURCE HEED_COMPILE PUBLISHED PUBLISHED_GRAPHS [write]: what heed_compile --target CORE says before anyone builds, beside the
-# program that GCC builds for that core: RAM and stack to the byte, flash and instructions within the tenth that it states. An emulated
+# program that GCC builds for that core: RAM and stack to the byte, flash and instructions within what it states. An emulated
 # board counts the instructions. `write` puts the lines of CORE into the lists ports/compile/target_*.inc instead. Exit
 # status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
@@ -137,7 +137,7 @@ if [ "$mode" = write ]; then
     { grep '^//' list; for known in $(heed_cores); do sed -n "/^{\"$known\",/p" list; done; } >"$source/ports/compile/$1"
   }
   defines='' target='' # the tool need not know the core yet
-  for costs in call_costs int_costs; do run_counted "$source/tests/device/$costs.c" && cat found >>all_costs; done
+  for costs in call_costs int_costs graph_costs; do run_counted "$source/tests/device/$costs.c" && cat found >>all_costs; done
   awk -v core="$core" -f "$source/tests/target_costs.awk" all_costs >lines
   replace target_costs.inc
   stack=$(printf '#include "heed/heed.h"\nHEED_STACK_BYTES\n' | $c -E -P - | tail -n 1)
@@ -205,10 +205,10 @@ exact gpt2 --integers gpt2/rows.npy --unchecked
 for model in *_graph.onnx; do exact $model; done
 exact bert_graph.onnx --format int8 --unchecked
 
-# Flash and instructions within the tenth that --target states: also of families and formats that the tables were not made with.
-within() { # within WHAT FOUND SAID
-  awk -v what="$core, $1" -v found="$2" -v said="$3" \
-    'BEGIN { error = (said - found) / found; printf "%s: %d, said %d, %+.1f %%\n", what, found, said, 100 * error; exit error > 0.1 || error < -0.1 }' ||
+# Flash and instructions within what --target states: also of families and formats that the tables were not made with.
+within() { # within WHAT FOUND SAID [MOST]
+  awk -v what="$core, $1" -v found="$2" -v said="$3" -v most="${4:-0.1}" \
+    'BEGIN { error = (said - found) / found; printf "%s: %d, said %d, %+.1f %%\n", what, found, said, 100 * error; exit error > most || error < -most }' ||
     fail "the estimate of $1"
 }
 flash() {
@@ -216,12 +216,24 @@ flash() {
   file=$(wc -c <$name.heed)
   within "$*: code" "$code" $(($(sed -n 's/^flash *\([0-9]*\) bytes.*/\1/p' estimate) - file))
 }
+# places NAME: arrays for what NAME_run takes, and a call with them, in places.h
+places() {
+  sed -n "s/^const char \*$1_run($1 \*m, \(.*\));/\1/p" "$1.h" | tr ',' '\n' | awk -v name="$1" '
+    { type = $0; sub(/ \*.*/, "", type); sub(/^ /, "", type); own = $0; sub(/.*\*/, "", own) }
+    { is_input = sub(/const /, "", type); given = given ", " own; n = toupper(name "_" own); print "static " type " " own "[" n "];" }
+    is_input { fill = fill " fill_" (type == "float" ? "floats" : type == "int32_t" ? "integers" : "booleans") "(" own ", " n ");" }
+    END { print "static void fill_places(void) {" fill " }\nstatic const char *run_places(void) { return " name "_run(&model" given "); }" }' >places.h
+}
 estimated() {
   flash "$@"
+  case $1 in *.onnx) places $name && defines="$defines -DKIND=GRAPH" ;; esac
   run_counted "$source/tests/device/compiled_count.c" program.o
   sed -n 's/^instructions \([0-9]*\): a \([a-z]*\).*/\2 \1/p' estimate >said
   sed '$d' found | while read -r run counted; do
-    within "$*: instructions of a $run" "$counted" "$(sed -n "s/^$run //p" said)" || exit 1
+    most=0.1
+    case $* in grow*) most=0.25 ;; esac # zeros between its numbers are quickly multiplied, where doubles are
+    if grep -q 'may differ by a quarter' estimate; then most=0.25; fi
+    within "$*: instructions of a $run" "$counted" "$(sed -n "s/^$run //p" said)" $most || exit 1
   done
 }
 estimated llama --format q8_0 --format 'f32=layers.*.w_*' --context 32 --piece 8 # the M55's board has 512 KB of flash
@@ -239,8 +251,8 @@ flash llama --draft 5
 flash whisper-english --format int8 --seconds 1
 flash moonshine --cache int8
 for model in distilbert-classes deit gpt2 qwen2; do flash $model --integers $model/rows.npy; done
-for model in *_graph.onnx; do flash $model; done
-flash bert_graph.onnx --format int8
+for model in *_graph.onnx; do estimated $model; done
+estimated bert_graph.onnx --format int8
 flash gpt_graph.onnx --format q8_0 --unchecked
 flash bert --unchecked --context 9
 echo "$functions" | sed 's/.*/"&",/' | diff - "$source/ports/compile/target_functions.inc" || fail "target_functions.inc: write the lists of all cores again"
@@ -249,4 +261,4 @@ cores=$(sed -n 's/^{"\([a-z0-9]*\)".*/\1/p' "$source/ports/compile/target_code.i
 grep -q "is not one of $cores\$" said && [ ! -e other.c ] || fail "core m99: $(cat said)"
 grep -q "CORE is one of $cores\." "$source/ports/compile/README.md" || fail "README.md does not list $cores"
 "$heed_compile" --help | grep -q " $cores\$" || fail "--help does not list $cores"
-echo "$core: RAM of $n_exact programs to the byte, flash and instructions of $n programs within a tenth"
+echo "$core: RAM of $n_exact programs to the byte, flash and instructions of $n programs within what it states"

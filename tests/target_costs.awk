@@ -26,7 +26,7 @@ function fit(name,  n, m, i, j, l, round, way, most, sum, text) {
     for (i = 1; i <= n; i++) {
       way = b[i]
       for (j = 1; j <= n; j++) way -= a[i, j] * cost[j]
-      cost[i] += way / a[i, i]
+      if (a[i, i] > 0) cost[i] += way / a[i, i] # else no line has this count
       if (cost[i] < 0) cost[i] = 0
     }
   most = 0

@@ -1,6 +1,7 @@
 // See target.hpp. tests/compile_targets.sh compares every number here with what GCC builds. SPDX-License-Identifier: MIT
 #include "target.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "header_size.hpp"
@@ -41,6 +42,9 @@ uint32_t code_bytes(const core_code &core, const target_order &t) {
   return t.unchecked ? n - core.known : n;
 }
 
+// Of fewer instructions too many are those around calls.
+constexpr double few_instructions = 100000;
+
 std::string kilobytes(uint64_t n) { return std::to_string((n + 1023) / 1024) + " KB"; }
 
 }  // namespace
@@ -70,8 +74,11 @@ std::string target_text(const target_order &t) {
   line("stack", core.stack + 1024, "at most");
   for (const auto &[run, n] : t.instructions)
     text += "instructions " + std::to_string(std::llround(n)) + ": " + run + "\n";
+  double fewest = few_instructions;
+  for (const auto &run : t.instructions) fewest = std::min(fewest, run.second);
   if (!t.instructions.empty())
-    text += "instructions are what an emulator counts, not cycles, and may differ by a tenth\n";
+    text += std::string("instructions are what an emulator counts, not cycles, and may differ by a ") +
+            (fewest < few_instructions ? "quarter" : "tenth") + "\n";
   return text + t.advice + "\n";
 }
 

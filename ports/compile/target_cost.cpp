@@ -33,9 +33,10 @@ void cost_sum::add(const std::string &call, std::initializer_list<double> counts
 }
 
 std::string format_of_cost(const tensor &t, bool in_integers) {
-  static const std::map<int32_t, std::string> names = {{HEED_F32, "f32"},   {HEED_F16, "f16"},   {HEED_BF16, "bf16"},
-                                                       {HEED_INT8, "int8"}, {HEED_Q8_0, "q8_0"}, {HEED_Q4_0, "int4"}};
-  const bool is_narrow = t.dtype == HEED_INT8 || t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0;
+  static const std::map<int32_t, std::string> names = {{HEED_F32, "f32"},   {HEED_F16, "f16"},    {HEED_BF16, "bf16"},
+                                                       {HEED_INT8, "int8"}, {HEED_UINT8, "int8"}, {HEED_Q8_0, "q8_0"},
+                                                       {HEED_Q4_0, "int4"}};
+  const bool is_narrow = t.dtype == HEED_INT8 || t.dtype == HEED_UINT8 || t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0;
   return names.at(t.dtype) + (in_integers && is_narrow ? ".i" : "");
 }
 

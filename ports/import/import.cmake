@@ -71,7 +71,7 @@ if(HEED_JSON_INCLUDE_DIR)
               ${compile_folder}/write_speech.cpp ${PROJECT_SOURCE_DIR}/ports/wav.c)
   if(HEED_PROTOZERO_INCLUDE_DIR) # graphs of ONNX: they are read, computed in double precision, and become steps of a program
     foreach(part check_graph compile_graph constants evaluate_graph fold_scales fuse graph_inputs lower lower_nodes lower_products lower_recurrent lower_shapes operators operators_attention operators_convolutions operators_elementwise operators_gather operators_images operators_microsoft
-                 operators_norms operators_products operators_quantized operators_recurrent operators_reduce operators_shapes place_storages read_graph rewrite rewrite_convolutions rewrite_einsum rewrite_microsoft rewrite_places rewrite_quantized rewrite_resize rewrite_rounding rewrite_rows rewrite_simple rewrite_views run_steps write_steps)
+                 operators_norms operators_products operators_quantized operators_recurrent operators_reduce operators_shapes place_storages read_graph rewrite rewrite_convolutions rewrite_einsum rewrite_microsoft rewrite_places rewrite_quantized rewrite_resize rewrite_rounding rewrite_rows rewrite_simple rewrite_views run_steps target_steps write_steps)
       target_sources(compile_host PRIVATE ${compile_folder}/onnx/${part}.cpp)
     endforeach()
     target_sources(compile_host PRIVATE $<TARGET_OBJECTS:graph_math>)

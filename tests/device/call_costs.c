@@ -24,9 +24,9 @@ HEED_MEMORY(cache_memory, cache_bytes);
 static const char *const formats[] = {"f32", "f16", "bf16", "int8", "q8_0", "int4"};
 
 static void linear(int32_t dtype, int in_integers) {
-  static const int sizes[][3] = {{1, 64, 64},   {1, 160, 64},  {1, 64, 160}, {1, 128, 128}, {1, 64, 96},
-                                 {2, 128, 64},  {4, 64, 160},  {7, 64, 64},  {8, 64, 64},   {16, 64, 64},
-                                 {16, 160, 64}, {17, 64, 128}, {48, 64, 64}, {13, 96, 160}};
+  static const int sizes[][3] = {{1, 64, 64},  {1, 160, 64},  {1, 64, 160}, {1, 128, 128}, {1, 64, 96},   {2, 128, 64},
+                                 {4, 64, 160}, {7, 64, 64},   {8, 64, 64},  {16, 64, 64},  {16, 160, 64}, {17, 64, 128},
+                                 {48, 64, 64}, {13, 96, 160}, {4, 32, 32},  {6, 32, 32}};
   char name[16], call[16];
   int n = 0;
   for (const char *c = formats[dtype]; *c; c++) name[n++] = *c;
@@ -86,9 +86,9 @@ static void attend_cache(int32_t dtype) {
 }
 
 static void attend(void) {
-  static const int sizes[][4] = {{17, 17, 4, 16}, {24, 24, 2, 32}, {2, 32, 4, 16},  {16, 64, 4, 16},
-                                 {16, 48, 2, 32}, {5, 5, 2, 16},   {1, 17, 4, 16},  {1, 40, 2, 32},
-                                 {1, 64, 4, 32},  {1, 60, 2, 16},  {64, 64, 4, 16}, {40, 128, 2, 32}};
+  static const int sizes[][4] = {{17, 17, 4, 16}, {24, 24, 2, 32},  {2, 32, 4, 16}, {16, 64, 4, 16}, {16, 48, 2, 32},
+                                 {5, 5, 2, 16},   {1, 17, 4, 16},   {1, 40, 2, 32}, {1, 64, 4, 32},  {1, 60, 2, 16},
+                                 {64, 64, 4, 16}, {40, 128, 2, 32}, {6, 6, 2, 8},   {12, 12, 4, 8}};
   for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     const int q = sizes[i][0], n = sizes[i][1], heads = sizes[i][2], dim = sizes[i][3];
     const int64_t pairs = (int64_t)heads * q * n;

@@ -12,5 +12,6 @@
 #define ENCODER 2
 #define VISION 3
 #define SPEECH 4
+#define GRAPH 5
 
 #endif

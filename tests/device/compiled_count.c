@@ -1,6 +1,6 @@
 /* Instructions of a program of heed_compile's on an emulated board, as heed_compile --target tells them: of a prompt as long as the
- * context and of a token behind it, of a text of the greatest length, or of a picture. Macros: those of compiled_model.c, or of
- * compiled_integers.c.
+ * context and of a token behind it, of a text of the greatest length, of a picture, or of a graph. Macros: those of compiled_model.c
+ * or compiled_integers.c; of a graph KIND is GRAPH.
  * SPDX-License-Identifier: MIT */
 #include "compiled.h"
 
@@ -21,12 +21,30 @@ static MODEL model;
 static heed_clock counter;
 static uint64_t start;
 
+#if KIND == GRAPH /* places.h: arrays for its inputs and outputs, and a call with them */
+static void fill_floats(float *x, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) x[i] = (float)(i * 31 % 256 - 128) / 128.0f;
+}
+static void fill_integers(int32_t *x, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) x[i] = i % 2;
+}
+static void fill_booleans(unsigned char *x, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) x[i] = i % 3 != 0;
+}
+#include "places.h"
+#endif
+
 static void say(const char *what) { port_write(what), port_write_count(counter.read() - start, 1), port_write("\n"); }
 
 static const char *run(void) {
   const char *error = NULL;
   start = counter.read();
-#if KIND == DECODER
+#if KIND == GRAPH
+  fill_places();
+  start = counter.read();
+  error = run_places();
+  say("run ");
+#elif KIND == DECODER
   enum { n = sizeof model.tokens / sizeof model.tokens[0], n_tokens = sizeof model.logits / sizeof model.logits[0] };
   static int32_t tokens[n];
   for (int32_t i = 0; i < n; ++i) tokens[i] = i * 7 % n_tokens;

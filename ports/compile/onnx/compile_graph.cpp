@@ -14,6 +14,7 @@
 #include "../weight_file.hpp"
 #include "heed/heed.h"
 #include "run_steps.hpp"
+#include "target_steps.hpp"
 
 namespace heed_compile {
 namespace {
@@ -176,7 +177,11 @@ void compile_graph(const graph_order &order) {
   made_folder.keep();
   const std::string written =
       folder.empty() ? order.output + ".c, " + order.output + ".h, " + order.output + ".heed" : order.output + "/";
-  if (!order.target.empty()) std::fputs(target_text(target_of(order, p, text, n_file_bytes)).c_str(), stdout);
+  if (!order.target.empty()) {
+    target_order t = target_of(order, p, text, n_file_bytes);
+    t.instructions = instructions_of_steps(order.target, p, weights, in_integers);
+    std::fputs(target_text(t).c_str(), stdout);
+  }
   std::fprintf(stderr, "%s: %ju bytes of weights, %jd of memory\n", written.c_str(), n_file_bytes,
                static_cast<intmax_t>(p.memory_bytes));
 }
