@@ -91,7 +91,7 @@ one() {
   n=$((n + 1)) name=program_$n
   # shellcheck disable=SC2086
   "$heed_compile" "$model" -o $name $target "$@" >estimate 2>said || { cat said; fail "$model $*"; }
-  defines="$(compiled_flags $name) $(awk '$1 ~ /_(ROWS|OUT|TOKENS)$/ && $2 == "=" { sub(/.*_/, "", $1); printf " -D%s=%d", $1, $3 }' $name.h)"
+  defines="$(compiled_flags $name) $(awk '$1 ~ /_(ROWS|OUT|TOKENS|SAMPLES)$/ && $2 == "=" { sub(/.*_/, "", $1); printf " -D%s=%d", $1, $3 }' $name.h)"
   case $model in *.onnx) defines=$(compiled_graph_flags $name) ;; esac
   case $* in *--integers*) defines="$defines -DNUMBER=$(integers_number $name)" ;; esac
   # shellcheck disable=SC2086
@@ -208,7 +208,7 @@ exact bert_graph.onnx --format int8 --unchecked
 # Flash and instructions within what --target states: also of families and formats that the tables were not made with.
 within() { # within WHAT FOUND SAID [MOST]
   awk -v what="$core, $1" -v found="$2" -v said="$3" -v most="${4:-0.1}" \
-    'BEGIN { error = (said - found) / found; printf "%s: %d, said %d, %+.1f %%\n", what, found, said, 100 * error; exit error > most || error < -most }' ||
+    'BEGIN { error = (said - found) / found; printf "%s: %.0f, said %.0f, %+.1f %%\n", what, found, said, 100 * error; exit error > most || error < -most }' ||
     fail "the estimate of $1"
 }
 flash() {
@@ -248,8 +248,10 @@ estimated bert --integers bert/rows.npy
 estimated roberta-classes --integers roberta-classes/rows.npy --context 20 --piece 8
 estimated vit --integers vit/rows.npy
 flash llama --draft 5
-flash whisper-english --format int8 --seconds 1
-flash moonshine --cache int8
+heard=estimated
+[ "$core" != m55 ] || heard=flash # its board has too little of it for a window's cosines
+$heard whisper-english --format int8 --seconds 1 --unchecked
+estimated moonshine --format int8 --cache int8 --seconds 1
 for model in distilbert-classes deit gpt2 qwen2; do flash $model --integers $model/rows.npy; done
 for model in *_graph.onnx; do estimated $model; done
 estimated bert_graph.onnx --format int8

@@ -266,7 +266,7 @@ program write_floats(const arguments &a, const network &net, const std::vector<p
                      const std::vector<tensor> &more, files::output_file &flat, std::vector<tensor> &weights,
                      run_costs &instructions) {
   weights = write_weights(a, net, plans, more, flat);
-  if (!a.target.empty() && net.what != task::speech) instructions = instructions_of(a.target, net, a.how, weights);
+  if (!a.target.empty()) instructions = instructions_of(a.target, net, a.how, weights);
   if (net.what == task::speech) return write_speech(net, a.how, weights);
   return net.what == task::decoder ? write_decoder(net, a.how, weights) : write_encoder(net, a.how, weights);
 }

@@ -30,10 +30,12 @@ class cost_sum {
 std::string format_of_cost(const tensor &t, bool in_integers);
 
 // Each run that a user waits for, and its instructions: a whole text or picture; of a decoder, a prompt as long as the context, and one
-// more token behind it. A sum over the calls of the program.
+// more token behind it; of speech, a sound as long as the program hears, and one more token. A sum over the calls of the program.
 using run_costs = std::vector<std::pair<std::string, double>>;
 run_costs instructions_of(const std::string &core, const network &net, const choices &c,
                           const std::vector<tensor> &weights);
+run_costs instructions_of_speech(const std::string &core, const network &net, const choices &c,
+                                 const std::vector<tensor> &weights);
 // The same of a program without a float.
 run_costs instructions_in_integers(const std::string &core, const network &net, const choices &c,
                                    const integer_model &m);

@@ -66,7 +66,7 @@ if(HEED_JSON_INCLUDE_DIR)
   set(compile_folder ${PROJECT_SOURCE_DIR}/ports/compile)
   add_library(compile_host STATIC ${compile_folder}/check.cpp ${compile_folder}/checkpoint.cpp ${compile_folder}/families.cpp ${compile_folder}/families_speech.cpp
               ${compile_folder}/header_size.cpp ${compile_folder}/in_memory.cpp ${compile_folder}/program.cpp ${compile_folder}/project.cpp ${compile_folder}/published.cpp ${compile_folder}/reference.cpp ${compile_folder}/reference_speech.cpp
-              ${compile_folder}/run.cpp ${compile_folder}/run_parts.cpp ${compile_folder}/run_speech.cpp ${compile_folder}/spectrogram.cpp ${compile_folder}/target.cpp ${compile_folder}/target_cost.cpp ${compile_folder}/target_graph.cpp
+              ${compile_folder}/run.cpp ${compile_folder}/run_parts.cpp ${compile_folder}/run_speech.cpp ${compile_folder}/spectrogram.cpp ${compile_folder}/target.cpp ${compile_folder}/target_cost.cpp ${compile_folder}/target_graph.cpp ${compile_folder}/target_speech.cpp
               ${compile_folder}/weight_file.cpp ${compile_folder}/weights.cpp ${compile_folder}/write_decoder.cpp ${compile_folder}/write_encoder.cpp
               ${compile_folder}/write_speech.cpp ${PROJECT_SOURCE_DIR}/ports/wav.c)
   if(HEED_PROTOZERO_INCLUDE_DIR) # graphs of ONNX: they are read, computed in double precision, and become steps of a program

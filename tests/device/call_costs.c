@@ -165,6 +165,58 @@ static void copy_picture(void) {
   end("picture ", "f32", counts, 1, HEED_OK);
 }
 
+/* Loops of programs of speech: samples become floats; windows of them are folded; powers become logarithms. */
+enum { window = 400, step = 160, n_samples = 1600 };
+static int16_t samples[n_samples];
+static float number_of(int32_t i) { return (float)samples[i] * (1.0f / 32768.0f); }
+static float sample_of(int32_t i, int32_t end) {
+  if (i < 0) i = -i;
+  if (i >= end) i = 2 * end - 2 - i;
+  return i < n_samples ? number_of(i) : 0.0f;
+}
+static int32_t log_of(float power) {
+  enum { quarter_of_log10_2 = 323228497 };
+  union {
+    float number;
+    uint32_t bits;
+  } p;
+  p.number = power >= 1e-10f ? power : 1e-10f;
+  uint64_t log2 = (uint64_t)((p.bits >> 23) - 63) << 24, square = (uint64_t)((p.bits & 0x7fffff) | 0x800000) << 8;
+  for (uint32_t bit = 1u << 23; bit > 0; bit >>= 1) {
+    square = square * square >> 31;
+    if (square >> 32 == 0) continue;
+    square >>= 1;
+    log2 += bit;
+  }
+  return (int32_t)(log2 * quarter_of_log10_2 >> 32) - quarter_of_log10_2 / 4 + (1 << 24);
+}
+
+static void hear(void) {
+  const int64_t of_samples[] = {n_samples}, of_windows[] = {8 * window}, of_powers[] = {640};
+  for (int32_t i = 0; i < n_samples; i++) samples[i] = (int16_t)((i * i % 257 - 128) * (i % 1000) / 10);
+  begin();
+  for (int32_t i = 0; i < n_samples; i++) x[i] = number_of(i);
+  end("sound ", "samples", of_samples, 1, HEED_OK);
+  begin();
+  for (int32_t r = 0; r < 8; r++)
+    for (int32_t i = 1; i < window / 2; i++) {
+      const int32_t first = r * step - window / 2;
+      const float a = sample_of(first + i, n_samples), b = sample_of(first + window - i, n_samples);
+      x[r * window + i] = a + b, y[r * window + i] = a - b;
+    }
+  end("sound ", "windows", of_windows, 1, HEED_OK);
+  int32_t greatest = INT32_MIN;
+  begin();
+  for (int32_t i = 0; i < 640; i++) {
+    const int32_t log = log_of(w[i] * w[i]);
+    greatest = log > greatest ? log : greatest;
+    y[i] = (float)log * (1.0f / 16777216.0f);
+  }
+  for (int32_t i = 0; i < 640; i++)
+    if (y[i] < (float)(greatest - (2 << 24)) * (1.0f / 16777216.0f)) y[i] = 0.0f;
+  end("sound ", "logarithms", of_powers, 1, HEED_OK);
+}
+
 int main(void) {
   start_counting();
   fill(x, most_numbers, 1.0f), fill(w, most_in * most_out, 0.1f);
@@ -182,6 +234,6 @@ int main(void) {
   rows_of_activation(heed_gelu, "heed_gelu"), rows_of_activation(heed_gelu_tanh, "heed_gelu_tanh");
   rows_of_activation(heed_silu, "heed_silu"), rows_of_activation(heed_relu, "heed_relu"),
       rows_of_activation(heed_tanh, "heed_tanh");
-  add(), rotate();
+  add(), rotate(), hear();
   return finish();
 }

@@ -1,5 +1,5 @@
 /* Instructions of a program of heed_compile's on an emulated board, as heed_compile --target tells them: of a prompt as long as the
- * context and of a token behind it, of a text of the greatest length, of a picture, or of a graph. Macros: those of compiled_model.c
+ * context and of a token behind it, of a sound and a token, of a text of the greatest length, of a picture, or of a graph. Macros: those of compiled_model.c
  * or compiled_integers.c; of a graph KIND is GRAPH.
  * SPDX-License-Identifier: MIT */
 #include "compiled.h"
@@ -53,6 +53,19 @@ static const char *run(void) {
   say("prompt ");
   OF(_restart)(&model);
   if (!error && n > 1) error = OF(_read)(&model, tokens, n - 1);
+  start = counter.read();
+  if (!error) error = OF(_read)(&model, tokens, 1);
+  say("token ");
+#elif KIND == SPEECH
+  enum { n = sizeof model.tokens / sizeof model.tokens[0], n_tokens = sizeof model.logits / sizeof model.logits[0] };
+  static int16_t samples[SAMPLES];
+  static int32_t tokens[n];
+  for (int32_t i = 0; i < SAMPLES; ++i) samples[i] = (int16_t)((i * i % 257 - 128) * (i % 1000) / 10);
+  for (int32_t i = 0; i < n; ++i) tokens[i] = i * 7 % n_tokens;
+  start = counter.read();
+  error = OF(_sound)(&model, samples, SAMPLES);
+  say("sound ");
+  if (!error) error = OF(_read)(&model, tokens, n - 1);
   start = counter.read();
   if (!error) error = OF(_read)(&model, tokens, 1);
   say("token ");
