@@ -1,5 +1,5 @@
 #!/bin/sh
-# compile_onnx.sh SOURCE COMPILER HEED_COMPILE PUBLISHED_GRAPHS LIBRARY [EMULATOR...]: heed_compile takes small ONNX graphs as exporters write
+# compile_onnx.sh SOURCE COMPILER HEED_COMPILE PUBLISHED_GRAPHS LIBRARY [EMULATOR...]: heed_compile takes small graphs of ONNX and TensorFlow Lite as exporters write
 # them, and COMPILER builds what it writes, in C99 without a warning: each program opens its file and computes the known answers
 # of every node that this computer has put there. With an EMULATOR the programs are those of another processor. Exit status 77,
 # with the reason, if something is missing. SPDX-License-Identifier: MIT
@@ -20,11 +20,11 @@ runs() { # runs PROGRAM COMMAND...
   [ "$found" = "compiled_graph: good" ] || { echo "$program: $found"; exit 1; }
 }
 n=0
-for model in models/*.onnx; do
+for model in models/*.onnx models/*.tflite; do
   formats='f32 int8'
   case $model in *narrow* | *quantized*) formats="$formats kept" ;; esac # as the source has them: 4 bits, bytes with zero points
   for format in $formats; do
-    name=$(basename "$model" .onnx)_$format
+    name=$(basename "$model" | sed 's/\..*//')_$format
     option="--format $format"
     [ $format != kept ] || option=
     # shellcheck disable=SC2086

@@ -92,7 +92,7 @@ one() {
   # shellcheck disable=SC2086
   "$heed_compile" "$model" -o $name $target "$@" >estimate 2>said || { cat said; fail "$model $*"; }
   defines="$(compiled_flags $name) $(awk '$1 ~ /_(ROWS|OUT|TOKENS|SAMPLES)$/ && $2 == "=" { sub(/.*_/, "", $1); printf " -D%s=%d", $1, $3 }' $name.h)"
-  case $model in *.onnx) defines=$(compiled_graph_flags $name) ;; esac
+  case $model in *_graph.*) defines=$(compiled_graph_flags $name) ;; esac
   case $* in *--integers*) defines="$defines -DNUMBER=$(integers_number $name)" ;; esac
   # shellcheck disable=SC2086
   $c -c $name.c -o program.o
@@ -226,12 +226,11 @@ places() {
 }
 estimated() {
   flash "$@"
-  case $1 in *.onnx) places $name && defines="$defines -DKIND=GRAPH" ;; esac
+  case $1 in *_graph.*) places $name && defines="$defines -DKIND=GRAPH" ;; esac
   run_counted "$source/tests/device/compiled_count.c" program.o
   sed -n 's/^instructions \([0-9]*\): a \([a-z]*\).*/\2 \1/p' estimate >said
   sed '$d' found | while read -r run counted; do
     most=0.1
-    case $* in grow*) most=0.25 ;; esac # zeros between its numbers are quickly multiplied, where doubles are
     if grep -q 'may differ by a quarter' estimate; then most=0.25; fi
     within "$*: instructions of a $run" "$counted" "$(sed -n "s/^$run //p" said)" $most || exit 1
   done
@@ -253,7 +252,7 @@ heard=estimated
 $heard whisper-english --format int8 --seconds 1 --unchecked
 estimated moonshine --format int8 --cache int8 --seconds 1
 for model in distilbert-classes deit gpt2 qwen2; do flash $model --integers $model/rows.npy; done
-for model in *_graph.onnx; do estimated $model; done
+for model in *_graph.*; do estimated $model; done
 estimated bert_graph.onnx --format int8
 flash gpt_graph.onnx --format q8_0 --unchecked
 flash bert --unchecked --context 9

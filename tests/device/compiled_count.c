@@ -5,7 +5,6 @@
 #include "compiled.h"
 
 #include "clock.h"
-#include "port.h"
 
 #ifdef NUMBER /* no number is a float */
 typedef int8_t pixel;
@@ -16,7 +15,6 @@ typedef float pixel;
 static const float unit = 128.0f;
 #endif
 
-HEED_FILE_LINK(linked, MODEL_FILE)
 static MODEL model;
 static heed_clock counter;
 static uint64_t start;
@@ -89,7 +87,7 @@ static const char *run(void) {
 
 int main(void) {
   counter = heed_clock_start();
-  const char *error = OF(_open)(&model, linked, HEED_FILE_LINKED_BYTES(linked));
+  const char *error = is_read() ? OF(_open)(&model, linked, linked_bytes) : "its file is not read";
   if (!error) error = run();
   port_write(error ? error : "compiled_count: good");
   port_write("\n");

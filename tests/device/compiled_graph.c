@@ -3,10 +3,6 @@
  * and outputs are null. Prints "compiled_graph: good", or what is wrong. SPDX-License-Identifier: MIT */
 #include "compiled.h"
 
-#include "ports/port.h"
-
-HEED_FILE_LINK(linked, MODEL_FILE)
-
 static MODEL model;
 
 static int fails(const char *what) {
@@ -23,8 +19,9 @@ static void count(void *user, int32_t layer, int64_t first, heed_matrix rows) {
 }
 
 int main(void) {
+  if (!is_read()) return fails("its file is not read");
   port_paint_stack();
-  const char *error = OF(_open)(&model, linked, HEED_FILE_LINKED_BYTES(linked));
+  const char *error = OF(_open)(&model, linked, linked_bytes);
   if (error) return fails(error);
   if (model.fault_layer != -1) return fails("it names a layer that is wrong, and opens");
   model.see = count;

@@ -4,10 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "compiled.h"
 
-#include "ports/port.h"
-
-HEED_FILE_LINK(linked, MODEL_FILE)
-
 static MODEL model;
 #if KIND == DECODER
 #define result_of_model model.logits
@@ -141,8 +137,9 @@ static int try_model(void) {
 
 int main(void) {
   char text[16];
+  if (!is_read()) return fails("its file is not read");
   port_paint_stack();
-  const char *error = OF(_open)(&model, linked, HEED_FILE_LINKED_BYTES(linked));
+  const char *error = OF(_open)(&model, linked, linked_bytes);
   if (error) return fails(error);
   if (try_model()) return 1;
   if (port_painted_stack_used() > HEED_STACK_BYTES + 1024) return fails("it takes more stack than its header says");

@@ -3,18 +3,6 @@
  * Prints "compiled_model: good", or what is wrong. SPDX-License-Identifier: MIT */
 #include "compiled.h"
 
-#include "ports/port.h"
-
-#ifdef MODEL_FILE_BYTES /* it is read: WebAssembly links no files */
-HEED_ALIGNED static unsigned char linked[MODEL_FILE_BYTES];
-enum { linked_bytes = MODEL_FILE_BYTES };
-static int is_read(void) { return port_read_file(MODEL_FILE, linked, linked_bytes) == linked_bytes; }
-#else
-HEED_FILE_LINK(linked, MODEL_FILE)
-#define linked_bytes HEED_FILE_LINKED_BYTES(linked)
-static int is_read(void) { return 1; }
-#endif
-
 static MODEL model;
 
 #if KIND != VISION

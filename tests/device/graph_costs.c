@@ -201,8 +201,10 @@ static void recurrent(void) {
   }
 }
 
-/* Products, results, and 1: of blocks of 8 channels, each of which is a group; and of others: products, places of the window, pixels, results. */
-static void convolutions(void) {
+/* Products of numbers and products with 0, results, and 1: of blocks of 8 channels, each of which is a group; and of others: both products,
+ * places of the window, pixels, results, and 1. zeros: of each so many numbers of x one is 0; or 0. */
+static void convolutions(int zeros) {
+  for (int i = 0; zeros != 0 && i < most; i += zeros) x[i] = 0.0f;
   static const int sizes[][5] = {{16, 16, 6, 5, 3}, {8, 8, 9, 9, 3},  {24, 24, 4, 4, 2},
                                  {8, 8, 5, 5, 5},   {12, 4, 6, 6, 3}, {4, 4, 8, 8, 3},
                                  {6, 1, 7, 7, 2},   {8, 2, 5, 5, 3},  {5, 5, 6, 6, 1}};
@@ -213,14 +215,15 @@ static void convolutions(void) {
     const heed_graph_convolution c = {
         1, n, groups, in_group, height, width, side, side, 1, 1, 1, 1, {0, 1, in * (width + side), in}};
     const int64_t pixels = height * width, taps = side * side * in_group, chunks = pixels * ((n + 7) / 8);
-    const int64_t blocks[] = {pixels * n * taps, pixels * n, 1},
-                  others[] = {pixels * n * taps, chunks * taps, chunks, pixels * n, 1};
+    const int64_t products = pixels * n * taps, of_zeros = zeros != 0 ? products / zeros : 0;
+    const int64_t blocks[] = {products - of_zeros, of_zeros, pixels * n, 1},
+                  others[] = {products - of_zeros, of_zeros, chunks * taps, chunks, pixels * n, 1};
     begin();
     const heed_status status = heed_graph_convolve(y, x, w, w, &c);
     if (is_by_channel)
-      end("convolve ", "blocks", blocks, 3, status);
+      end("convolve ", "blocks", blocks, 4, status);
     else
-      end("convolve ", "others", others, 5, status);
+      end("convolve ", "others", others, 6, status);
   }
 }
 
@@ -242,6 +245,6 @@ int main(void) {
   reductions(HEED_GRAPH_SUM_OF_SQUARES, "SUM_OF_SQUARES"), reductions(HEED_GRAPH_LOG_SUM_EXP, "LOG_SUM_EXP");
   indices(), rows();
   products(HEED_IN_OUT, "in_out"), products(HEED_OUT_IN, "out_in");
-  masks(), recurrent(), convolutions();
+  masks(), recurrent(), convolutions(0), convolutions(3), convolutions(1);
   return finish();
 }

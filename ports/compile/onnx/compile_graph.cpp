@@ -155,6 +155,12 @@ void compile_graph(const graph_order &order) {
   header.write(text.header);
   source.write(text.source);
   header.so_far(), source.so_far();  // a full disk shows here, before one of the three takes its name
+  std::map<const step *, double> zeros;
+  if (!order.target.empty()) {
+    const file_bytes written(flat.so_far());
+    heed_import::bytes memory;
+    zeros = shares_of_zeros(p, heed_import::in_own_order(written.all(), memory), order.how.exact);
+  }
   if (order.checks) {
     const file_bytes written(flat.so_far());
     heed_import::bytes memory;
@@ -179,7 +185,7 @@ void compile_graph(const graph_order &order) {
       folder.empty() ? order.output + ".c, " + order.output + ".h, " + order.output + ".heed" : order.output + "/";
   if (!order.target.empty()) {
     target_order t = target_of(order, p, text, n_file_bytes);
-    t.instructions = instructions_of_steps(order.target, p, weights, in_integers);
+    t.instructions = instructions_of_steps(order.target, p, weights, in_integers, zeros);
     std::fputs(target_text(t).c_str(), stdout);
   }
   std::fprintf(stderr, "%s: %ju bytes of weights, %jd of memory\n", written.c_str(), n_file_bytes,

@@ -38,8 +38,8 @@ std::string like(const std::string &constant) {
 class step_costs {
  public:
   step_costs(const std::string &core, const steps &p, const std::vector<tensor> &weights,
-             const std::vector<bool> &in_integers)
-      : p_(p), all_(core) {
+             const std::vector<bool> &in_integers, const std::map<const step *, double> &zeros)
+      : p_(p), all_(core), zeros_(zeros) {
     for (size_t i = 0; i < p.constants.size(); ++i)
       for (const tensor &t : weights)
         if (p.constants[i].is_matrix && t.name == p.constants[i].name)
@@ -137,8 +137,12 @@ class step_costs {
     const bool is_by_channel = c.n_out == c.n_groups && c.n_in_group == 1 && c.x_strides[1] == 1;
     const int32_t in_blocks = is_by_channel ? c.n_out / 8 * 8 : 0, others = c.n_out - in_blocks;
     const double of_blocks = pixels * in_blocks, of_others = pixels * others, chunks = pixels * ((others + 7) / 8);
-    if (in_blocks > 0) all_.add("convolve blocks", {of_blocks * taps, of_blocks, 1});
-    if (others > 0) all_.add("convolve others", {of_others * taps, chunks * taps, chunks, of_others, 1});
+    const double zeros = zeros_.at(at_), numbers = 1 - zeros;
+    if (in_blocks > 0)
+      all_.add("convolve blocks", {of_blocks * taps * numbers, of_blocks * taps * zeros, of_blocks, 1});
+    if (others > 0)
+      all_.add("convolve others",
+               {of_others * taps * numbers, of_others * taps * zeros, chunks * taps, chunks, of_others, 1});
   }
 
   static const std::map<std::string, call> &calls();
@@ -146,6 +150,7 @@ class step_costs {
   const steps &p_;
   cost_sum all_;
   std::map<int, std::string> formats_;  // of matrices, by their place among the constants
+  const std::map<const step *, double> &zeros_;
   const step *at_ = nullptr;
 };
 
@@ -218,9 +223,26 @@ const std::map<std::string, step_costs::call> &step_costs::calls() {
 
 }  // namespace
 
+std::map<const step *, double> shares_of_zeros(const steps &p, heed_import::span file, bool exact) {
+  std::map<const step *, double> shares;
+  const auto is_convolution = [](const step &s) { return s.function == "heed_graph_convolve"; };
+  if (std::none_of(p.list.begin(), p.list.end(), is_convolution)) return shares;
+  step_runner runner(p, file, exact);
+  for (size_t i = 0; i < p.inputs.size(); ++i) fill_input(p, static_cast<int>(i), runner.input(i));
+  runner.run([&](int number) {
+    const step &s = p.list[static_cast<size_t>(number)];
+    if (!is_convolution(s)) return;
+    const int at = s.arguments[1].index;
+    const auto n = static_cast<double>(p.storages[static_cast<size_t>(at)].count);
+    const auto *const x = static_cast<const float *>(runner.storage_at(at));
+    shares[&s] = n > 0 ? static_cast<double>(std::count(x, x + static_cast<size_t>(n), 0.0f)) / n : 0;
+  });
+  return shares;
+}
+
 run_costs instructions_of_steps(const std::string &core, const steps &p, const std::vector<tensor> &weights,
-                                const std::vector<bool> &in_integers) {
-  step_costs all(core, p, weights, in_integers);
+                                const std::vector<bool> &in_integers, const std::map<const step *, double> &zeros) {
+  step_costs all(core, p, weights, in_integers, zeros);
   for (const step &s : p.list) all.add(s);
   return {{"a run", all.sum()}};
 }
