@@ -231,7 +231,7 @@ estimated() {
   sed -n 's/^instructions \([0-9]*\): a \([a-z]*\).*/\2 \1/p' estimate >said
   sed '$d' found | while read -r run counted; do
     most=0.1
-    if grep -q 'may differ by a quarter' estimate; then most=0.25; fi
+    if grep -q 'may differ by a third' estimate; then most=0.33; fi
     within "$*: instructions of a $run" "$counted" "$(sed -n "s/^$run //p" said)" $most || exit 1
   done
 }

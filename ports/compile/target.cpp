@@ -78,7 +78,7 @@ std::string target_text(const target_order &t) {
   for (const auto &run : t.instructions) fewest = std::min(fewest, run.second);
   if (!t.instructions.empty())
     text += std::string("instructions are what an emulator counts, not cycles, and may differ by a ") +
-            (fewest < few_instructions ? "quarter" : "tenth") + "\n";
+            (fewest < few_instructions ? "third" : "tenth") + "\n";
   return text + t.advice + "\n";
 }
 
