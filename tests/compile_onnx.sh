@@ -101,6 +101,46 @@ END
   # shellcheck disable=SC2086
   "$compiler" -std=c99 -O1 -I. $compiled_parts "$source/ports/linux/port.c" points.c places_graph_f32.c "$library" -lm -o points
   runs points ./points
+  # A text of TensorFlow.js: its tokens, and the same numbers where it fills its input and where it does not.
+  for length in 3 7; do
+    "$heed_compile" models/text/model.json -o text$length --shape length=$length --check >errors 2>said || { cat said; exit 1; }
+    grep -q "^indices are those of one text, and no input; a shorter text has -1 at the end of its values$" said || { cat said; exit 1; }
+  done
+  cat >texts.c <<'END'
+#include "text3.h"
+#include "text7.h"
+#include <stdio.h>
+#include <string.h>
+HEED_FILE_LINK(file3, "text3.heed")
+HEED_FILE_LINK(file7, "text7.heed")
+static text3 three;
+static text7 seven;
+int main(void) {
+  static const int32_t expected[] = {7, 8, 0, -1, -1, -1, -1};
+  int32_t tokens[7], n = 0;
+  float sums[3], others[3];
+  const char *error = text3_open(&three, file3, HEED_FILE_LINKED_BYTES(file3));
+  if (error == NULL) error = text7_open(&seven, file7, HEED_FILE_LINKED_BYTES(file7));
+  if (error == NULL) error = text7_words(&seven, "\xef\xbd\x81"
+                                                 "b\xe2\x82\xac\xe2\x82\xac", 10, tokens, 7, &n);
+  if (error != NULL) return puts(error), 1;
+  if (n != 3 || memcmp(tokens, expected, sizeof tokens) != 0) return puts("other tokens"), 1;
+  error = text7_run(&seven, tokens, others);
+  if (error == NULL) error = text3_run(&three, tokens, sums);
+  if (error != NULL) return puts(error), 1;
+  for (int i = 0; i < 3; i++)
+    if (sums[i] - others[i] > 1e-6f || others[i] - sums[i] > 1e-6f) return puts("other sums"), 1;
+  if (text3_words(&three, "aaaa", 4, tokens, 3, &n) == NULL || n != 4) return puts("a text of 4 tokens has room for 3"), 1;
+  tokens[1] = 9;
+  error = text3_run(&three, tokens, sums);
+  if (error == NULL || strcmp(error, "values has a number that is not from -2147483647 to 8") != 0) return 1;
+  puts("compiled_graph: good");
+  return 0;
+}
+END
+  # shellcheck disable=SC2086
+  "$compiler" -std=c99 -O1 -I. $compiled_parts "$source/ports/linux/port.c" texts.c text3.c text7.c "$library" -lm -o texts
+  runs texts ./texts
   spoil vit_graph_f32.heed
   build vit_graph_f32 changed
   found=$(./changed) && { echo "it took a damaged file"; exit 1; }

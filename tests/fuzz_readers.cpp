@@ -32,6 +32,7 @@
 #include "onnx/operators.hpp"
 #include "support/onnx_model.hpp"
 #include "support/tflite_file.hpp"
+#include "support/tfjs_model.hpp"
 #endif
 #endif
 
@@ -351,6 +352,15 @@ std::vector<bytes> onnx_model_seeds() {
                           {"y", {2, 1}, 0, ""}},
                          {{9, {0, 1, -1}, {2}, {{0, 1, 1}}}, {45, {2, 3, 4, 5}, {6}, {{1, 4, 2}}}}, {0}, {6});
   seeds.push_back(bytes(lite.text().begin(), lite.text().end()));
+  // One of TensorFlow.js, without weights: rows that a mask keeps.
+  tfjs_model js;
+  js.input("x", "DT_FLOAT", {1, 4});
+  js.node("Relu", "mask", {"x"}), js.node("Where", "places", {"mask"}), js.node("GatherNd", "rows", {"x", "places"});
+  js.node("Neg", "turned", {"rows"}), js.node("Shape", "shape", {"x"}),
+      js.node("ScatterNd", "back", {"places", "turned", "shape"});
+  js.node("Softmax", "y", {"back"});
+  const std::string json = js.json(0);
+  seeds.emplace_back(json.begin(), json.end());
   return seeds;
 }
 #endif

@@ -1,11 +1,12 @@
-// published_graphs FOLDER: writes small ONNX graphs as exporters write them: a BERT, a ViT, a GPT, a convolutional network and others, and
-// a convolutional network of TensorFlow Lite.
+// published_graphs FOLDER: writes small ONNX graphs as exporters write them: a BERT, a ViT, a GPT, a convolutional network and others; a
+// convolutional network of TensorFlow Lite; and FOLDER/text, a model of TensorFlow.js that takes tokens as a sparse tensor, with its vocabulary.
 // SPDX-License-Identifier: MIT
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 
 #include "support/published_graphs.hpp"
+#include "support/tfjs_model.hpp"
 #include "support/tflite_file.hpp"
 
 namespace {
@@ -52,5 +53,8 @@ int main(int argc, char **argv) {
   int status = written(folder + "keywords_graph.tflite", own.data(), own.size());
   for (const published_graphs::file &f : published_graphs::all())
     status |= written(folder + f.name + ".onnx", reinterpret_cast<const char *>(f.content.data()), f.content.size());
-  return status;
+  tfjs_text::model(4, tfjs_text::feed_forward).write(folder + "text");
+  const std::string words =
+      R"([["?",0],["<s>",0],["</s>",0],["x",0],["y",0],["z",0],["a",-2],["\u2581a",-1],["b",-2.5]])";
+  return status | written(folder + "text/vocab.json", words.data(), words.size());
 }

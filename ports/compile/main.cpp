@@ -35,7 +35,7 @@ using heed_import::file_bytes;
 constexpr char help[] =
     R"(heed_compile MODEL [OPTION...]: writes NAME.c, NAME.h and NAME.heed, a program in C that runs the model.
   MODEL                    a GGUF file, a folder with config.json, *.safetensors and tokenizer.json, or a graph
-                           of ONNX or TensorFlow Lite
+                           of ONNX, TensorFlow Lite or TensorFlow.js (its model.json)
   -o NAME                  a path; its last part is an identifier of C (default: from MODEL)
   --format FORMAT          of all matrices: f32, f16, bf16, int8, q8_0, int4 (default: as MODEL has them; blocks of GGUF that heed does
                            not compute with become q8_0)
@@ -217,7 +217,7 @@ std::vector<tensor> write_weights(const arguments &a, const network &net, const 
 
 bool is_graph(const arguments &a) {
   const std::string end = std::filesystem::path(a.model).extension().string();
-  return end == ".onnx" || end == ".tflite";
+  return end == ".onnx" || end == ".tflite" || end == ".json";
 }
 
 #ifdef HEED_IMPORT_ONNX

@@ -33,6 +33,7 @@ endif()
 if(HEED_JSON_INCLUDE_DIR)
   target_include_directories(import_host SYSTEM PRIVATE ${HEED_JSON_INCLUDE_DIR})
   target_compile_definitions(import_host PUBLIC HEED_IMPORT_SAFETENSORS)
+  target_sources(import_host PRIVATE ${import_folder}/tfjs_as_onnx.cpp ${import_folder}/tfjs_graph.cpp)
 else()
   message(STATUS "heed: nlohmann/json.hpp is not found (Debian: nlohmann-json3-dev), so heed_import does not read safetensors")
 endif()
@@ -40,7 +41,7 @@ find_path(HEED_UTF8PROC_INCLUDE_DIR utf8proc.h DOC "utf8proc: heed_import reads 
 find_library(HEED_UTF8PROC_LIBRARY utf8proc)
 mark_as_advanced(HEED_UTF8PROC_LIBRARY)
 if(HEED_UTF8PROC_INCLUDE_DIR AND HEED_UTF8PROC_LIBRARY AND HEED_JSON_INCLUDE_DIR)
-  target_sources(import_host PRIVATE ${import_folder}/gguf_tokenizer.cpp ${import_folder}/read_tokenizer.cpp ${import_folder}/vocabulary.cpp)
+  target_sources(import_host PRIVATE ${import_folder}/gguf_tokenizer.cpp ${import_folder}/read_pieces.cpp ${import_folder}/read_tokenizer.cpp ${import_folder}/vocabulary.cpp)
   target_include_directories(import_host SYSTEM PRIVATE ${HEED_UTF8PROC_INCLUDE_DIR})
   target_link_libraries(import_host PUBLIC ${HEED_UTF8PROC_LIBRARY})
   target_compile_definitions(import_host PUBLIC HEED_IMPORT_TOKENIZERS)
@@ -70,7 +71,7 @@ if(HEED_JSON_INCLUDE_DIR)
               ${compile_folder}/weight_file.cpp ${compile_folder}/weights.cpp ${compile_folder}/write_decoder.cpp ${compile_folder}/write_encoder.cpp
               ${compile_folder}/write_speech.cpp ${PROJECT_SOURCE_DIR}/ports/wav.c)
   if(HEED_PROTOZERO_INCLUDE_DIR) # graphs of ONNX: they are read, computed in double precision, and become steps of a program
-    foreach(part check_graph compile_graph constants evaluate_graph fold_scales fuse graph_inputs lower lower_nodes lower_products lower_recurrent lower_shapes operators operators_attention operators_convolutions operators_elementwise operators_gather operators_images operators_microsoft
+    foreach(part check_graph compile_graph constants evaluate_graph fold_scales fuse graph_inputs kept_rows lower lower_nodes lower_products lower_recurrent lower_shapes operators operators_attention operators_convolutions operators_elementwise operators_gather operators_images operators_microsoft
                  operators_norms operators_products operators_quantized operators_recurrent operators_reduce operators_shapes place_storages read_graph rewrite rewrite_convolutions rewrite_einsum rewrite_microsoft rewrite_places rewrite_quantized rewrite_resize rewrite_rounding rewrite_rows rewrite_simple rewrite_views run_steps target_steps write_steps)
       target_sources(compile_host PRIVATE ${compile_folder}/onnx/${part}.cpp)
     endforeach()

@@ -40,8 +40,9 @@ uint64_t count_at(const onnx_tensor &p, const std::string &key, uint64_t otherwi
   return std::stoull(digits);
 }
 
-// Below the folder of the model on every system: no drive, no root, no step up.
-bool is_below(const std::string &location) {
+}  // namespace
+
+bool is_below_folder(const std::string &location) {
   if (location.empty() || location[0] == '/' || location.find('\0') != std::string::npos) return false;
   if (location.find('\\') != std::string::npos || location.find(':') != std::string::npos) return false;
   for (const std::filesystem::path &part : std::filesystem::u8path(location))
@@ -49,15 +50,13 @@ bool is_below(const std::string &location) {
   return true;
 }
 
-}  // namespace
-
 bool is_onnx_integer(int32_t type) { return (type >= 4 && type <= 7) || type == 9 || type == 12 || type == 13; }
 
 span onnx_files::numbers_of(const onnx_tensor &p, uint64_t n_bytes, std::shared_ptr<const uint8_t> &keeper) {
   const auto found = p.place.find("location");
   if (found == p.place.end()) refuse(p.name, "its external data has no location");
   const std::string &location = found->second;
-  if (!is_below(location))
+  if (!is_below_folder(location))
     refuse(p.name, "its external data lies at " + location + ", which is not in the folder of the model");
   const uint64_t offset = count_at(p, "offset", 0), length = count_at(p, "length", n_bytes);
   std::shared_ptr<const file_bytes> &file = files_[location];

@@ -22,6 +22,9 @@ class onnx_files {
   std::map<std::string, std::shared_ptr<const file_bytes>> files_;
 };
 
+// Whether a path of a model's file leads below its folder on every system: no drive, no root, no step up.
+bool is_below_folder(const std::string &location);
+
 // TensorProto.DataType of integers other than bytes.
 bool is_onnx_integer(int32_t type);
 

@@ -52,6 +52,9 @@ bool from_byte_letters(const std::string &text, std::string &bytes);
 
 // The tables of tokenizer.json (Hugging Face), and of a vocabulary in GGUF, if it has one. What is not known is refused by name.
 std::vector<tensor> read_tokenizer_json(span file);
+// Of vocab.json of models of TensorFlow.js: a list of pieces with scores; others have objects in a file of this name.
+bool is_list_of_pieces(span file);
+std::vector<tensor> read_pieces_json(span file);
 std::vector<tensor> tokenizer_of_gguf(const std::vector<tensor> &metadata);
 
 }  // namespace heed_import

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../../import/file_bytes.hpp"
+#include "../../import/vocabulary.hpp"
 #include "../../output_file.hpp"
 #include "../../receipt/receipts.hpp"
 #include "../../terminal.h"
@@ -22,8 +23,9 @@ namespace {
 using heed_import::file_bytes;
 
 // Each constant has a name of its own; receipts have theirs.
-void name_constants(steps &p) {
+void name_constants(steps &p, const std::vector<tensor> &words) {
   std::set<std::string> used(golden_names.begin(), golden_names.end());
+  for (const tensor &t : words) used.insert(t.name);
   used.insert("");
   for (file_constant &c : p.constants) {
     if (!c.make) continue;
@@ -32,6 +34,32 @@ void name_constants(steps &p) {
       name = (c.name.empty() ? "constant" : c.name) + "_" + std::to_string(i);
     c.name = name;
   }
+}
+
+// The vocabulary that lies beside a graph of tokens, as tables; without one, or where it is not known, no tables.
+std::vector<tensor> words_beside(const std::string &path, graph_model &model) {
+  std::vector<tensor> tables;
+  const auto is_of_integers = [&](int v) { return model.net.values[static_cast<size_t>(v)].kind == element::integers; };
+  if (std::none_of(model.net.inputs.begin(), model.net.inputs.end(), is_of_integers)) return tables;
+#ifdef HEED_IMPORT_TOKENIZERS
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(path).parent_path(),
+                 above = folder.filename() == "onnx" ? folder.parent_path() : folder;
+  for (const fs::path &file : {folder / "tokenizer.json", above / "tokenizer.json", folder / "vocab.json"}) {
+    if (!fs::exists(file) || !tables.empty()) continue;
+    try {
+      const file_bytes content(file.string());
+      const bool is_vocabulary = file.filename() == "vocab.json";
+      if (is_vocabulary && !heed_import::is_list_of_pieces(content.all())) continue;
+      tables = is_vocabulary ? heed_import::read_pieces_json(content.all())
+                             : heed_import::read_tokenizer_json(content.all());
+      model.paths.push_back(file.string());
+    } catch (const refusal &error) {
+      std::fprintf(stderr, "without a tokenizer: %s\n", names::for_terminal(error.what()).c_str());
+    }
+  }
+#endif
+  return tables;
 }
 
 // A pattern that matches nothing has a fault.
@@ -47,10 +75,12 @@ void expect_matches(const std::vector<heed_import::format_rule> &formats, const 
 
 // Writes the file of weights. Returns the tensors without their numbers.
 std::vector<tensor> write_weights(const graph_order &order, const steps &p, const std::array<uint8_t, 32> &digest,
-                                  std::vector<bool> &in_integers, files::output_file &out) {
+                                  const std::vector<tensor> &words, std::vector<bool> &in_integers,
+                                  files::output_file &out) {
   std::vector<std::string> names;
   for (const file_constant &c : p.constants)
     if (c.make) names.push_back(c.name);
+  for (const tensor &t : words) names.push_back(t.name);
   weight_file file(out, names, !order.how.unchecked);
   size_t n_made = 0;
   for (const file_constant &c : p.constants) {
@@ -59,8 +89,9 @@ std::vector<tensor> write_weights(const graph_order &order, const steps &p, cons
     const tensor t = made(c, order.how.formats);
     file.add(t);
     in_integers.back() = !order.how.exact && c.is_matrix && is_in_integers(t) && c.n_in <= HEED_INT_MAX_IN;
-    show_progress("tensors", ++n_made, names.size());
+    show_progress("tensors", ++n_made, names.size() - words.size());
   }
+  for (const tensor &t : words) file.add(t);
   return file.finish([&](heed_import::span so_far) { return known_answers(p, order.how, digest, so_far); });
 }
 
@@ -136,13 +167,15 @@ std::vector<tensor> known_answers(const steps &p, const choices &c, const std::a
 
 void compile_graph(const graph_order &order) {
   const std::unique_ptr<graph_model> model = read_graph(order.model, order.graph);
+  if (!model->note.empty()) std::fprintf(stderr, "%s\n", names::for_terminal(model->note).c_str());
+  const std::vector<tensor> words = words_beside(order.model, *model);
   const std::array<uint8_t, 32> digest = digest_of_files(model->paths);
   lower_choices how;
   how.keeps_known_answers = !order.how.unchecked;
   const graph net = prepared(*model);
   if (net.outputs.empty()) throw refusal(order.model + ": has no output with numbers");
   steps p = lowered(net, how);
-  name_constants(p);
+  name_constants(p, words);
   expect_matches(order.how.formats, p);
   const std::string folder = sources_folder(order.system, order.output);
   const std::string base = folder.empty() ? order.output : folder + order.how.name;
@@ -150,8 +183,8 @@ void compile_graph(const graph_order &order) {
   files::output_file header(base + ".h", model->paths), source(base + ".c", model->paths),
       flat(base + ".heed", model->paths);
   std::vector<bool> in_integers;
-  const std::vector<tensor> weights = write_weights(order, p, digest, in_integers, flat);
-  const program text = write_steps(net, p, order.how, digest, in_integers);
+  const std::vector<tensor> weights = write_weights(order, p, digest, words, in_integers, flat);
+  const program text = write_steps(net, p, order.how, digest, in_integers, {!words.empty(), model->filling});
   header.write(text.header);
   source.write(text.source);
   header.so_far(), source.so_far();  // a full disk shows here, before one of the three takes its name
@@ -184,6 +217,7 @@ void compile_graph(const graph_order &order) {
   const std::string written =
       folder.empty() ? order.output + ".c, " + order.output + ".h, " + order.output + ".heed" : order.output + "/";
   if (!order.target.empty()) {
+    if (!words.empty()) std::fprintf(stderr, "--target does not count the code of the tokenizer\n");
     target_order t = target_of(order, p, text, n_file_bytes);
     t.instructions = instructions_of_steps(order.target, p, weights, in_integers, zeros);
     std::fputs(target_text(t).c_str(), stdout);

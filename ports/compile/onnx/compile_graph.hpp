@@ -24,9 +24,15 @@ void compile_graph(const graph_order &order);
 // A constant as the program's file has it. The last rule counts whose pattern matches its name; no rule: as the source has it.
 tensor made(const file_constant &c, const std::vector<heed_import::format_rule> &formats);
 
+// What makes tokens of texts for the graph's input of tokens.
+struct graph_words {
+  bool are_there = false;
+  int32_t filling = 0;  // behind the tokens of a short text
+};
+
 // in_integers: of each constant, whether rows are quantised for it.
 program write_steps(const graph &net, const steps &p, const choices &c, const std::array<uint8_t, 32> &digest,
-                    const std::vector<bool> &in_integers);
+                    const std::vector<bool> &in_integers, const graph_words &words = {});
 
 // The receipts of a run with the known inputs, as tensors golden.fma and golden.no-fma.
 std::vector<tensor> known_answers(const steps &p, const choices &c, const std::array<uint8_t, 32> &digest,

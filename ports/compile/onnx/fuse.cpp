@@ -165,6 +165,7 @@ class fuser {
           make_norm(n, x, root->second);
           return;
         }
+        if (fuse_weighted_norm(n, factor, x)) return;
         add_to_norm(n, side, 1, 2);
       }
     } else if (n.operation == "Add" && n.inputs.size() == 2) {
@@ -173,6 +174,32 @@ class fuser {
         fuse_moments(n, side);
       }
     }
+  }
+
+  // Whether both are one value, or the difference of the same two.
+  bool are_same(int a, int b) const {
+    if (a == b) return true;
+    const graph_node *const left = made_by(a, {"Sub"}), *const right = made_by(b, {"Sub"});
+    return left != nullptr && right != nullptr &&
+           behind_casts(left->inputs.at(0)) == behind_casts(right->inputs.at(0)) &&
+           behind_casts(left->inputs.at(1)) == behind_casts(right->inputs.at(1));
+  }
+
+  // x times (a weight / sqrt(mean(x^2) + eps)).
+  bool fuse_weighted_norm(graph_node &n, int factor, int x) {
+    const graph_node *const product = made_by(factor, {"Mul"});
+    if (product == nullptr || product->inputs.size() != 2) return false;
+    for (size_t i = 0; i < 2; ++i) {
+      const graph_node *const inverse = made_by(product->inputs[i], {"Reciprocal"});
+      const auto root = inverse != nullptr ? root_of(inverse->inputs.at(0)) : std::nullopt;
+      const int weight = product->inputs[1 - i];
+      const shape &dims = value(n.outputs[0]).dims;
+      if (!root || !are_same(root->first, x) || dims.empty() || !is_vector_constant(weight, dims.back())) continue;
+      make_norm(n, x, root->second);
+      if (n.operation == "heed.norm") n.inputs.push_back(weight);
+      return true;
+    }
+    return false;
   }
 
   // The operand of a product or a sum that is not `known`; no_value, if neither is.

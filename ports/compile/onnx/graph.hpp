@@ -68,7 +68,7 @@ double real_of(const graph_node &n, const std::string &name, double otherwise);
 std::string text_of(const graph_node &n, const std::string &name, const std::string &otherwise);
 
 struct graph {
-  std::string source = "ONNX";  // or "TensorFlow Lite"
+  std::string source = "ONNX";  // or "TensorFlow Lite", "TensorFlow.js"
   int64_t opset = 0;
   std::vector<graph_value> values;
   std::vector<graph_node> nodes;  // in an order in which they can run
@@ -91,6 +91,8 @@ struct graph_model {
   std::deque<tensor> weights;                      // stay where they are
   std::vector<std::shared_ptr<const void>> files;  // that the weights refer to
   std::vector<std::string> paths;                  // all files that were read
+  std::string note;                                // what the user should know; or empty
+  int32_t filling = 0;                             // what stands behind the last token of a short text
 };
 std::unique_ptr<graph_model> read_graph(const std::string &path, const graph_choices &how);
 

@@ -169,6 +169,7 @@ class lowering {
   const graph &net_;
   lower_choices how_;
   steps p_;
+  std::map<int, int> not_negative_;  // values that are the greater of an input and 0, and that input
   std::vector<view> views_;
   std::map<int, int> array_constants_;               // of values
   std::map<std::pair<int, int32_t>, int> matrices_;  // of values and layouts

@@ -98,6 +98,9 @@ void lowering::combine(const graph_node &n) {
     set(n, sum);
     return;
   }
+  const storage &from = p_.storages[static_cast<size_t>(sum.at)];
+  if (n.operation == "Max" && n.inputs.size() == 2 && from.where == place::input && scalar(n.inputs[1]) == 0.0)
+    not_negative_[n.outputs.at(0)] = from.index;
   for (size_t i = 1; i < n.inputs.size(); ++i) {
     const view next = view_of(n, i);
     expect(next.kind == sum.kind, n, "has inputs of two types");

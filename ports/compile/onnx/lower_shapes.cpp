@@ -240,6 +240,8 @@ void lowering::gather(const graph_node &n) {
   const storage &from = p_.storages[static_cast<size_t>(indices.at)];
   const bool is_table = table.is_constant && table.kind == element::floats && table.dims.size() == 2 && axis == 0;
   if (from.where == place::input) p_.checks.push_back({from.index, is_table ? 0 : -n_from, n_from - 1});
+  const auto limited = not_negative_.find(n.inputs[1]);
+  if (limited != not_negative_.end()) p_.checks.push_back({limited->second, -INT32_MAX, n_from - 1});
   if (is_table) {
     const int w = matrix_of(n, n.inputs[0], HEED_OUT_IN, table.dims[1], table.dims[0]);
     p_.constants[static_cast<size_t>(w)].is_table = true;

@@ -4,9 +4,11 @@
 #include <set>
 
 #include "../../import/file_bytes.hpp"
+#include "../../import/tfjs_as_onnx.hpp"
 #include "../../import/tflite_as_onnx.hpp"
 #include "constants.hpp"
 #include "graph_inputs.hpp"
+#include "kept_rows.hpp"
 #include "operators.hpp"
 
 namespace heed_compile {
@@ -62,7 +64,7 @@ bool needs_only_dims(const std::string &operation, size_t input) {
 class graph_reader {
  public:
   graph_reader(graph_model &model, onnx_graphs &&all, onnx_files &files, const graph_choices &how)
-      : model_(model), net_(model.net), all_(std::move(all)), files_(files), how_(how) {
+      : model_(model), net_(model.net), all_(std::move(all)), files_(files), how_(how), kept_rows_(model.net) {
     nodes_.resize(all_.graphs.size());
     tensors_.resize(all_.graphs.size());
     for (const onnx_node &n : all_.nodes) nodes_[n.graph].push_back(&n);
@@ -85,6 +87,7 @@ class graph_reader {
     for (const std::string &name : wanted) {
       const int value = main.find(name);
       if (value == no_value) throw refusal("output " + name + ": nothing makes it");
+      expect_whole(value, "output " + name);
       net_.outputs.push_back(value);
     }
     keep_what_is_needed();
@@ -313,6 +316,16 @@ class graph_reader {
     return (n == 1 ? "input " : "inputs ") + names;
   }
 
+  // Throws refusal if the shape or the numbers of a value depend on how many rows a mask keeps.
+  void expect_whole(int value, const std::string &reader) {
+    const int mask = kept_rows_.mask_of(value);
+    if (mask == no_value) return;
+    throw refusal(reader + ": the " + (at(value).is_constant ? "numbers" : "shape") + " of " + at(value).name +
+                  (at(value).is_constant ? " depend" : " depends") + " on the numbers of " + at(mask).name +
+                  ", which depend on " + inputs_behind(mask) +
+                  ". Memory of a program is a constant. What is the same in all calls can be one: --value NAME=NUMBER");
+  }
+
   void add_branch(const onnx_node &n, const graph_node &node, scope &s, int depth) {
     if (node.inputs.size() != 1 || node.inputs[0] == no_value)
       throw refusal("node " + node.name + " (If): needs one condition");
@@ -321,6 +334,7 @@ class graph_reader {
       throw refusal("node " + node.name + " (If): its condition " + condition.name + " depends on " +
                     inputs_behind(node.inputs[0]) +
                     ", so the program would have to choose. Make it a constant: --value NAME=NUMBER");
+    expect_whole(node.inputs[0], "node " + node.name + " (If)");
     const shared_array number = numbers_of(condition);
     if (number->numbers.size() != 1) throw refusal("node " + node.name + " (If): its condition is not one number");
     const auto branch = n.subgraphs.find(number->numbers[0] != 0 ? "then_branch" : "else_branch");
@@ -337,6 +351,122 @@ class graph_reader {
 
   // A node of the program, or a constant.
   void compute(graph_node &node, const std::vector<std::string> &outputs, scope &s) {
+    if (!kept_rows_.concerns(node)) return compute_whole(node, outputs, s);
+    if (node.operation == "NonZero") return place_all(node, outputs, s);
+    const auto places = [&](size_t i) {
+      const kept_rows::rows *const r = i < node.inputs.size() ? kept_rows_.of(node.inputs[i]) : nullptr;
+      return r != nullptr && r->are_places && r->axis == 0 ? r : nullptr;
+    };
+    if (node.operation == "GatherND" && places(1) != nullptr) return gather_kept(node, *places(1), outputs, s);
+    if (node.operation == "ScatterND" && places(1) != nullptr) return scatter_kept(node, *places(1), outputs, s);
+    compute_whole(node, outputs, s);
+    graph_node made = std::move(node);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (!outputs[i].empty()) made.outputs.resize(outputs.size(), no_value), made.outputs[i] = s.find(outputs[i]);
+    kept_rows_.follow(made, net_.opset);
+  }
+
+  // ------------------------------------------------------------------------------------------- rows that a mask keeps
+
+  void place_all(const graph_node &node, const std::vector<std::string> &outputs, scope &s) {
+    if (outputs.size() != 1) throw refusal("node " + node.name + " (NonZero): has more outputs than this operator");
+    graph_value made;
+    made.name = outputs[0];
+    set_constant(made, kept_rows::all_places(at(node.inputs[0]).dims));
+    const int value = add(std::move(made));
+    bind(s, outputs[0], value);
+    kept_rows_.set(value, {node.inputs[0], 1, true});
+  }
+
+  // Whether a shape begins with that of the mask.
+  static bool begins_with(const shape &dims, const shape &mask) {
+    return dims.size() >= mask.size() && std::equal(mask.begin(), mask.end(), dims.begin());
+  }
+
+  // All rows.
+  void gather_kept(const graph_node &node, const kept_rows::rows rows, const std::vector<std::string> &outputs,
+                   scope &s) {
+    const int from = node.inputs[0];
+    const shape mask = at(rows.mask).dims, dims = from == no_value ? shape() : at(from).dims;
+    if (from == no_value || kept_rows_.has(from) || !begins_with(dims, mask) || integer_of(node, "batch_dims", 0) != 0)
+      throw refusal("node " + node.name +
+                    " (GatherND): gathers with the places of a mask what has not the shape of the mask");
+    shape to = {count_of(mask)};
+    to.insert(to.end(), dims.begin() + static_cast<int64_t>(mask.size()), dims.end());
+    const int made = reshaped(node.name, from, to, s, outputs);
+    kept_rows_.set(made, {rows.mask, 0, false});
+  }
+
+  // Rows to their places, and what was there before to the others. Rows as many as all places have their places, too: there are as many
+  // as the mask keeps, so the operator demands a mask that keeps all.
+  void scatter_kept(const graph_node &node, const kept_rows::rows rows, const std::vector<std::string> &outputs,
+                    scope &s) {
+    const auto refuse = [&](const char *why) { throw refusal("node " + node.name + " (ScatterND): " + why); };
+    if (node.inputs.size() != 3 || node.inputs[0] == no_value || node.inputs[2] == no_value) refuse("lacks inputs");
+    const int before = node.inputs[0];
+    int updates = node.inputs[2];
+    const shape mask = at(rows.mask).dims, dims = at(before).dims;
+    if (kept_rows_.has(before) || !begins_with(dims, mask) || text_of(node, "reduction", "none") != "none")
+      refuse("scatters to the places of a mask what has not the shape of the mask, or adds");
+    const kept_rows::rows *const of = kept_rows_.of(updates);
+    const int64_t n = count_of(mask);
+    if (of != nullptr ? of->mask != rows.mask || of->axis != 0 : at(updates).dims.empty() || at(updates).dims[0] != n)
+      refuse("scatters to the places of a mask rows of another one, or more or fewer");
+    const std::string &name = node.name;
+    updates = reshaped(name, updates, dims, s, {});
+    shape wide = mask;
+    wide.resize(dims.size(), 1);
+    int condition = rows.mask;
+    if (at(condition).kind != element::booleans)
+      condition = derived(name, "Cast", {condition}, {{"to", integer_attribute({type_bool})}}, s);
+    condition = reshaped(name, condition, wide, s, {});
+    derived(name, "Where", {condition, updates, narrowed(before)}, {}, s, outputs);
+  }
+
+  static attribute integer_attribute(const std::vector<int64_t> &numbers) {
+    attribute a;
+    a.integers = numbers;
+    return a;
+  }
+  int new_constant(const shape &dims, const std::vector<double> &numbers) {
+    array a;
+    a.kind = element::integers, a.type = type_int64, a.dims = dims, a.numbers = numbers;
+    graph_value made;
+    set_constant(made, std::move(a));
+    return add(std::move(made));
+  }
+  // A constant of equal numbers as one number.
+  int narrowed(int value) {
+    if (!at(value).is_constant) return value;
+    const shared_array all = numbers_of(at(value));
+    const auto is_other = [&](double x) { return x != all->numbers[0]; };
+    if (all->numbers.empty() || std::any_of(all->numbers.begin(), all->numbers.end(), is_other)) return value;
+    array one = *all;
+    one.dims = {}, one.numbers.resize(1);
+    graph_value made;
+    made.name = at(value).name;
+    set_constant(made, std::move(one));
+    return add(std::move(made));
+  }
+  // A node that is not in the file. Its output has this name, or one that is in no file.
+  int derived(const std::string &name, const std::string &operation, const std::vector<int> &inputs,
+              const std::map<std::string, attribute> &attributes, scope &s,
+              const std::vector<std::string> &outputs = {}) {
+    graph_node node;
+    node.name = name, node.operation = operation, node.inputs = inputs, node.attributes = attributes;
+    const std::vector<std::string> made =
+        outputs.empty() ? std::vector<std::string>{"\x02" + std::to_string(n_derived_++)} : outputs;
+    compute_whole(node, made, s);
+    return s.find(made[0]);
+  }
+  int reshaped(const std::string &name, int value, const shape &to, scope &s, const std::vector<std::string> &outputs) {
+    const int dims = new_constant({static_cast<int64_t>(to.size())}, std::vector<double>(to.begin(), to.end()));
+    return derived(name, "Reshape", {value, dims}, {{"allowzero", integer_attribute({1})}}, s, outputs);
+  }
+
+  // ---------------------------------------------------------------------------------------------------------------------
+
+  void compute_whole(graph_node &node, const std::vector<std::string> &outputs, scope &s) {
     bool is_constant = node.operation == "Shape" || node.operation == "Size";
     const bool reads_only_dims = is_constant;
     is_constant = is_constant || std::all_of(node.inputs.begin(), node.inputs.end(),
@@ -357,7 +487,7 @@ class graph_reader {
       node.outputs[i] = add(std::move(value));
       bind(s, outputs[i], node.outputs[i]);
     }
-    if (!is_constant) net_.nodes.push_back(std::move(node));
+    if (!is_constant) net_.nodes.push_back(node);
   }
 
   bool make_weight(const graph_node &node, graph_value &made) {
@@ -469,13 +599,25 @@ class graph_reader {
   std::vector<std::vector<const onnx_node *>> nodes_;
   std::vector<std::vector<const onnx_tensor *>> tensors_;
   std::vector<shared_array> kept_;
-  size_t n_nodes_ = 0;
+  kept_rows kept_rows_;
+  size_t n_nodes_ = 0, n_derived_ = 0;
 };
 
-// Of ONNX, or of TensorFlow Lite in the same terms.
-onnx_graphs graphs_of(heed_import::span file) {
-  if (heed_import::is_tflite(file)) return heed_import::read_tflite_graphs(file);
-  return heed_import::read_onnx_graphs(file, heed_import::onnx_bodies::read);
+// Of ONNX, or of others in the same terms.
+onnx_graphs graphs_of(heed_import::span file, const std::string &path, graph_model &model) {
+  if (heed_import::is_tflite(file)) {
+    model.net.source = "TensorFlow Lite";
+    return heed_import::read_tflite_graphs(file);
+  }
+  const bool is_json = file.size > 0 && file.data[0] == '{';  // the first byte of ONNX is a field's number
+  if (!is_json) return heed_import::read_onnx_graphs(file, heed_import::onnx_bodies::read);
+  model.net.source = "TensorFlow.js";
+  heed_import::tfjs_graphs read = heed_import::read_tfjs_graphs(file, path);
+  model.files.push_back(read.numbers);
+  model.paths.insert(model.paths.end(), read.paths.begin(), read.paths.end());
+  model.note = read.note;
+  model.filling = read.filling;
+  return std::move(read.graphs);
 }
 
 }  // namespace
@@ -487,8 +629,7 @@ std::unique_ptr<graph_model> read_graph(const std::string &path, const graph_cho
     model->files.push_back(file);
     model->paths.push_back(path);
     onnx_files files(path);
-    if (heed_import::is_tflite(file->all())) model->net.source = "TensorFlow Lite";
-    graph_reader(*model, graphs_of(file->all()), files, how).read();
+    graph_reader(*model, graphs_of(file->all(), path, *model), files, how).read();
     for (const std::string &other : files.paths()) model->paths.push_back(other);
   } catch (const refusal &error) {
     throw refusal(path + ": " + error.what());

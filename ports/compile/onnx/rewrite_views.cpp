@@ -73,8 +73,22 @@ form form_of(const rewriter &r, const graph_node *n, int v, int depth = 32) {
   return self;
 }
 
+// The value before reshapes of all kinds, as long as its rows are as long.
+int before_reshapes(const rewriter &r, int v) {
+  const shape dims = r.dims(v);
+  for (const graph_node *n = r.maker(v); n != nullptr && moves_dimensions(*n) && n->operation != "Transpose";
+       n = r.maker(v)) {
+    const shape own = r.dims(n->inputs[0]);
+    if (own.empty() || dims.empty() || own.back() != dims.back()) break;
+    v = n->inputs[0];
+  }
+  return v;
+}
+
 void moved(rewriter &r) {
   const int out = r.node().outputs.at(0);
+  const int before = r.node().operation == "Transpose" ? out : before_reshapes(r, r.in(0));
+  if (before != out && before != r.in(0) && r.dims(before) == r.dims(out)) return r.finish(before);
   const form f = form_of(r, &r.node(), out);
   if (f.of == out || r.is_constant(f.of)) return r.keep(r.node().inputs);
   const shape to = r.dims(out);
@@ -94,7 +108,9 @@ void moved(rewriter &r) {
 
 void softmax(rewriter &r) {
   const shape dims = r.out_dims();
-  const form f = form_of(r, r.maker(r.in(0)), r.in(0));
+  form f = form_of(r, r.maker(r.in(0)), r.in(0));
+  const int before = before_reshapes(r, r.in(0));
+  if (f.of == r.in(0) && before != f.of) f = form_of(r, nullptr, before);
   const shape own = r.dims(f.of);
   const int64_t axis = r.integer("axis", r.opset() < 13 ? 1 : -1), rank = static_cast<int64_t>(dims.size());
   const bool is_last = axis == -1 || axis == rank - 1;
@@ -106,11 +122,28 @@ void softmax(rewriter &r) {
   r.finish(r.reshaped(made, dims));
 }
 
+// The bias of a product whose rows were reshaped comes before the reshape, so that both are one linear layer.
+void add(rewriter &r) {
+  for (size_t side = 0; side < 2 && r.node().inputs.size() == 2; ++side) {
+    const int x = r.in(side), bias = r.in(1 - side), product = before_reshapes(r, x);
+    const graph_node *const maker = r.maker(product);
+    if (product == x || maker == nullptr || maker->operation != "MatMul" || r.dims(x) != r.out_dims()) continue;
+    const shape own = r.dims(product), with = r.dims(bias);
+    if (!r.is_constant(bias) || with.empty() || with.back() != own.back() ||
+        product_of(with, 0, with.size()) != own.back())
+      continue;
+    const int vector = r.reshaped(bias, {own.back()});
+    return r.finish(r.reshaped(r.made("Add", {product, vector}, own), r.out_dims()));
+  }
+  r.keep(r.node().inputs);
+}
+
 }  // namespace
 
 void add_views(rewritings &all) {
   for (const char *const one : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose"}) all[one] = moved;
   all["Softmax"] = softmax;
+  all["Add"] = add;
 }
 
 }  // namespace heed_compile

@@ -14,6 +14,8 @@ const char header_text[] = R"(/* ${title}
  *   static ${name} model;                                       // sizeof(${name}) bytes, all of the memory there is
  *   const char *error = ${name}_open(&model, file, n_bytes);    // ${name}.heed in memory, aligned to 64; null: good
  *   if (!error) error = ${name}_run(&model, ${arguments});
+?words? *
+?words? * ${name}_words makes tokens of a text for it.
  *
 ${begin_header}
 /* Numbers of the inputs and outputs, row by row. */
@@ -30,6 +32,7 @@ typedef void ${name}_see(void *user, int32_t layer, int64_t first, heed_matrix r
 typedef struct ${name} {
   HEED_ALIGNED unsigned char memory[${NAME}_MEMORY_BYTES];
   heed_file file;
+?words?  heed_tokenizer words;
 ?fields?  struct {
 ?fields?${fields}  } weights;
 ?known?  int32_t fault_layer;           /* the first one that differed from the known answers, or -1: see ${name}_open */
@@ -42,6 +45,10 @@ ${open}
 
 /* Computes the outputs. */
 const char *${name}_run(${name} *m, ${parameters});
+?words?
+?words?/* The tokens of a text of n bytes, and ${filling} behind them up to `most`; *n_tokens: how many are not filling. If there are more, the
+?words? * first are there, and a sentence says so. */
+?words?const char *${name}_words(${name} *m, const char *text, size_t n, int32_t *tokens, int32_t most, int32_t *n_tokens);
 
 ${end_header})";
 
@@ -109,6 +116,13 @@ const char *${name}_run(${name} *m, ${parameters}) {
   if (${is_null}) return "an input or an output is null";
 ${checks}  return run_nodes(m, &io);
 }
+?words?
+?words?const char *${name}_words(${name} *m, const char *text, size_t n, int32_t *tokens, int32_t most, int32_t *n_tokens) {
+?words?  const char *error = heed_tokenizer_encode(&m->words, text, n, HEED_TOKENIZER_ADD, tokens, most, n_tokens,
+?words?                                            heed_memory_of(m->memory, sizeof m->memory));
+?words?  for (int32_t i = *n_tokens; i < most; ++i) tokens[i] = ${filling};
+?words?  return error;
+?words?}
 ${known_answers}
 const char *${name}_open(${name} *m, const void *file, size_t n_bytes) {
   const char *error = open_file(m, file, n_bytes);
@@ -148,8 +162,8 @@ std::string type_of(element kind) {
 class writer {
  public:
   writer(const graph &net, const steps &p, const choices &c, const std::array<uint8_t, 32> &digest,
-         const std::vector<bool> &in_integers)
-      : net_(net), p_(p), c_(c), digest_(digest) {
+         const std::vector<bool> &in_integers, const graph_words &words)
+      : net_(net), p_(p), c_(c), digest_(digest), words_(words) {
     has_integers_ = std::any_of(in_integers.begin(), in_integers.end(), [](bool is) { return is; });
     parameters_.reserve("m");
     parameters_.reserve("io");
@@ -172,10 +186,13 @@ class writer {
         {"by_rows", "1"},
         {"integers", ""},
         {"in_integers", yes(has_integers_)},
+        {"words", yes(words_.are_there)},
+        {"filling", std::to_string(words_.filling)},
         {"receipt_name", receipt_name(c_)},
         {"digest", bytes_text(digest_)}};
     v["arguments"] = arguments_, v["parameters"] = parameter_list_, v["given"] = given_, v["is_null"] = is_null_;
     v["counts"] = count_lines_, v["places"] = places_, v["fields"] = fields_, v["find"] = find_;
+    if (words_.are_there) v["find"] += "  if (!error) error = heed_tokenizer_open(&m->words, &m->file);\n";
     v["matrices"] = yes(has_matrices_), v["booleans"] = yes(has_booleans_);
     v["matrix"] = has_matrices_ ? matrix_lines(v) : "";
     v["open"] = open_lines(v);
@@ -438,6 +455,7 @@ class writer {
   const steps &p_;
   const choices &c_;
   const std::array<uint8_t, 32> &digest_;
+  graph_words words_;
   bool has_integers_ = false, has_matrices_ = false, has_booleans_ = false;
   names::identifiers parameters_, counts_, spot_names_;
   std::vector<graph_place> program_places_;
@@ -448,8 +466,8 @@ class writer {
 }  // namespace
 
 program write_steps(const graph &net, const steps &p, const choices &c, const std::array<uint8_t, 32> &digest,
-                    const std::vector<bool> &in_integers) {
-  return writer(net, p, c, digest, in_integers).write();
+                    const std::vector<bool> &in_integers, const graph_words &words) {
+  return writer(net, p, c, digest, in_integers, words).write();
 }
 
 }  // namespace heed_compile
