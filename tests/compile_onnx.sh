@@ -101,11 +101,18 @@ END
   # shellcheck disable=SC2086
   "$compiler" -std=c99 -O1 -I. $compiled_parts "$source/ports/linux/port.c" points.c places_graph_f32.c "$library" -lm -o points
   runs points ./points
-  # A text of TensorFlow.js: its tokens, and the same numbers where it fills its input and where it does not.
-  for length in 3 7; do
-    "$heed_compile" models/text/model.json -o text$length --shape length=$length --check >errors 2>said || { cat said; exit 1; }
-    grep -q "^indices are those of one text, and no input; a shorter text has -1 at the end of its values$" said || { cat said; exit 1; }
+  # TensorFlow.js: a layer of an encoder; a text, its tokens, and the same numbers where it fills its input and where it does not.
+  for model in layer=4 text=3 text=7; do
+    name=${model%=*}${model#*=}
+    set -- --shape length=${model#*=}
+    [ $name != layer4 ] || set --
+    "$heed_compile" models/${model%=*}/model.json -o $name "$@" --check >errors 2>said || { cat said; exit 1; }
+    awk -v name=$name 'NR > 1 && !($1 <= 2e-5) { print name ": " $0; bad = 1 } END { exit bad || NR < 5 }' errors || exit 1
+    build $name $name
+    runs $name ./$name
   done
+  grep -q "^indices are those of one text, and no input; a shorter text has -1 at the end of its values$" said || { cat said; exit 1; }
+  set --
   cat >texts.c <<'END'
 #include "text3.h"
 #include "text7.h"

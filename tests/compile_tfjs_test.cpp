@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "../ports/compile/onnx/steps.hpp"
+#include "readers.hpp"
 #include "support/tfjs_model.hpp"
 
 namespace {
@@ -475,6 +476,18 @@ TEST_F(tfjs, a_short_text_has_the_numbers_of_its_own_length) {
   EXPECT_LT(p.checks[0].least, -1);
 }
 
+TEST_F(tfjs, a_layer_of_an_encoder_is_functions_of_heed) {
+  const auto model = read(tfjs_text::layer());
+  const heed_compile::steps p = heed_compile::lowered(heed_compile::prepared(*model), {});
+  std::map<std::string, int> of;
+  for (const heed_compile::step &s : p.list) ++of[s.function];
+  EXPECT_EQ(of["heed_graph_norm"], 1);
+  EXPECT_EQ(of["heed_graph_attend"], 1);
+  EXPECT_EQ(of["heed_graph_linear"], 3);
+  EXPECT_EQ(of["heed_graph_add"], 1);
+  EXPECT_EQ(p.list.size(), 6u);
+}
+
 TEST_F(tfjs, what_mixes_the_rows_that_a_mask_keeps_is_refused) {
   const auto why = [&](const std::function<void(tfjs_model &)> &layer) {
     std::string text = refused(tfjs_text::model(4, layer), length(6));
@@ -654,5 +667,23 @@ TEST_F(tfjs, refuses_weights_that_do_not_fit_their_quantization) {
   EXPECT_EQ(found(R"({"dtype":"uint8","scale":1e38,"min":0})", "int32"),
             "node w (Const): has a number of more than 32 bits");
 }
+
+#ifdef HEED_IMPORT_TOKENIZERS
+TEST_F(tfjs, a_vocabulary_is_a_list_of_pieces_and_scores) {
+  const auto found = [&](const std::string &text) {
+    return why([&] {
+      heed_import::read_model({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, "vocab.json");
+    });
+  };
+  const std::string six = R"([["",0],["",0],["",0],["",0],["",0],["",0])";
+  EXPECT_EQ(found(six + R"(,["a",-1],["b",null]])"), "it was taken");
+  EXPECT_EQ(found(six + "]"), "vocab.json: is no list of pieces, or has too few or too many");
+  EXPECT_EQ(found(six + R"(,["a"]])"), "vocab.json: an entry is no piece with its score");
+  EXPECT_EQ(found(six + R"(,["a","b"]])"), "vocab.json: an entry is no piece with its score");
+  EXPECT_EQ(found(six + R"(,["a",[[[1]]]]])"), "vocab.json: is no list of pieces and scores");
+  EXPECT_EQ(found(six).substr(0, 27), "vocab.json: cannot be read:");
+  EXPECT_EQ(found(R"({"a":1})").substr(0, 10), "is neither");  // of BPE, which tokenizer.json has, too
+}
+#endif
 
 }  // namespace

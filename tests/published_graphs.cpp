@@ -1,5 +1,6 @@
 // published_graphs FOLDER: writes small ONNX graphs as exporters write them: a BERT, a ViT, a GPT, a convolutional network and others; a
-// convolutional network of TensorFlow Lite; and FOLDER/text, a model of TensorFlow.js that takes tokens as a sparse tensor, with its vocabulary.
+// convolutional network of TensorFlow Lite; and two graphs of TensorFlow.js: FOLDER/layer, a layer of an encoder, and FOLDER/text, which
+// takes tokens as a sparse tensor, with its vocabulary.
 // SPDX-License-Identifier: MIT
 #include <cmath>
 #include <cstdio>
@@ -54,6 +55,7 @@ int main(int argc, char **argv) {
   for (const published_graphs::file &f : published_graphs::all())
     status |= written(folder + f.name + ".onnx", reinterpret_cast<const char *>(f.content.data()), f.content.size());
   tfjs_text::model(4, tfjs_text::feed_forward).write(folder + "text");
+  tfjs_text::layer().write(folder + "layer");
   const std::string words =
       R"([["?",0],["<s>",0],["</s>",0],["x",0],["y",0],["z",0],["a",-2],["\u2581a",-1],["b",-2.5]])";
   return status | written(folder + "text/vocab.json", words.data(), words.size());

@@ -21,7 +21,8 @@ using namespace heed_import;
 constexpr char usage[] =
     "usage: heed_import INPUT... [-o OUTPUT] [OPTION...]\n"
     "\n"
-    "Reads .npy, .safetensors, GGUF, .onnx, .tflite, tokenizer.json, receipts (known answers) and its own flat files, "
+    "Reads .npy, .safetensors, GGUF, .onnx, .tflite, tokenizer.json, vocab.json, receipts (known answers) and its own "
+    "flat files, "
     "and lists "
     "their\n"
     "tensors. With -o it writes those that are chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c.\n"

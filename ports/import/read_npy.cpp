@@ -124,7 +124,16 @@ std::vector<tensor> tokenizer_of_gguf(const std::vector<tensor> &) {
 std::vector<tensor> read_tokenizer_json(span) {
   throw refusal("is not read: heed_import was built without utf8proc (Debian: libutf8proc-dev, nlohmann-json3-dev)");
 }
+std::vector<tensor> read_pieces_json(span file) { return read_tokenizer_json(file); }
 #endif
+
+bool is_list_of_pieces(span file) {
+  const std::string text(file.data, file.data + std::min<size_t>(file.size, 64));
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '[') return false;
+  const size_t second = text.find_first_not_of(" \t\r\n", first + 1);
+  return second != std::string::npos && text[second] == '[';
+}
 
 namespace {
 
@@ -170,6 +179,7 @@ std::vector<tensor> read_model(span file, const std::string &path, std::vector<s
   }
   if (ends(".safetensors")) return read_safetensors(file);
   if (ends("tokenizer.json")) return read_tokenizer_json(file);
+  if (ends("vocab.json") && is_list_of_pieces(file)) return read_pieces_json(file);
   throw refusal("is neither .npy nor .safetensors nor GGUF nor .onnx nor .tflite nor tokenizer.json");
 }
 

@@ -69,14 +69,6 @@ void add_form_kc(vocabulary &v, const std::set<utf8proc_int32_t> &known) {
 
 }  // namespace
 
-bool is_list_of_pieces(span file) {
-  const std::string text(file.data, file.data + std::min<size_t>(file.size, 64));
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || text[first] != '[') return false;
-  const size_t second = text.find_first_not_of(" \t\r\n", first + 1);
-  return second != std::string::npos && text[second] == '[';
-}
-
 std::vector<tensor> read_pieces_json(span file) {
   vocabulary v;
   v.model = model_unigram;

@@ -147,6 +147,70 @@ inline void feed_forward(tfjs_model &m) {
   m.node("Squeeze", "out", {"active"}, "\"squeeze_dims\":{\"list\":{\"i\":[\"0\"]}}");
 }
 
+// A layer of an encoder as Tensor2Tensor writes it: norms in pieces, linear layers as convolutions of one pixel and as a Tensordot, heads that
+// are split and joined, and a softmax of scores that are a matrix. x: (1, 4, 8), and what is added to the scores: (1, 1, 1, 4).
+inline tfjs_model layer() {
+  tfjs_model m;
+  m.input("x", "DT_FLOAT", {1, 4, 8});
+  m.input("padding", "DT_FLOAT", {1, 1, 1, 4});
+  m.integers("last", {1}, {-1});
+  m.integers("zero", {}, {0});
+  m.integers("two", {}, {2});
+  m.integers("parts", {3}, {8, 8, 8});
+  m.integers("four", {4}, {1, 4, 2, 4});
+  m.integers("turn", {4}, {0, 2, 1, 3});
+  m.integers("rows", {2}, {-1, 4});
+  m.integers("scores_shape", {4}, {1, 2, 4, 4});
+  m.integers("joined_shape", {3}, {1, 4, 8});
+  m.integers("matrix_shape", {2}, {4, 8});
+  m.integers("out_shape", {3}, {1, 4, 5});
+  m.floats("eps", {}, {1e-5f}), m.floats("scale", {}, {0.5f});
+  m.floats("norm_weight", {8}, some(8)), m.floats("norm_bias", {8}, some(8, 0.25f));
+  m.floats("qkv", {1, 1, 8, 24}, some(192, 0.5f)), m.floats("qkv_bias", {24}, some(24, 0.125f));
+  m.floats("o", {1, 1, 8, 8}, some(64, 0.5f)), m.floats("o_bias", {8}, some(8, 0.125f));
+  m.floats("w", {8, 5}, some(40, 0.5f)), m.floats("b", {5}, some(5));
+  const std::string valid = "\"padding\":{\"s\":\"VkFMSUQ=\"}",
+                    bias = ",\"fused_ops\":{\"list\":{\"s\":[\"Qmlhc0FkZA==\"]}}", keeps = "\"keep_dims\":{\"b\":true}",
+                    squeezes = "\"squeeze_dims\":{\"list\":{\"i\":[\"2\"]}}";
+  m.node("Mean", "mean", {"x", "last"}, keeps);
+  m.node("SquaredDifference", "square", {"x", "mean"});
+  m.node("Mean", "variance", {"square", "last"}, keeps);
+  m.node("Add", "more", {"variance", "eps"});
+  m.node("Rsqrt", "inverse", {"more"});
+  m.node("Sub", "difference", {"x", "mean"});
+  m.node("Mul", "factor", {"norm_weight", "inverse"});
+  m.node("Mul", "scaled", {"factor", "difference"});
+  m.node("Add", "normed", {"scaled", "norm_bias"});
+  m.node("ExpandDims", "pixels", {"normed", "two"});
+  m.node("_FusedConv2D", "qkv_pixels", {"pixels", "qkv", "qkv_bias"}, valid + bias);
+  m.node("Squeeze", "qkv_rows", {"qkv_pixels"}, squeezes);
+  m.node("SplitV", "split", {"qkv_rows", "parts", "two"}, "\"num_split\":{\"i\":\"3\"}");
+  for (const std::string i : {"", ":1", ":2"}) {
+    const std::string name = i.empty() ? "0" : i.substr(1);
+    m.node("Reshape", "heads" + name, {"split" + i, "four"});
+    m.node("Transpose", "turned" + name, {"heads" + name, "turn"});
+  }
+  m.node("Mul", "q", {"turned0", "scale"});
+  m.node("BatchMatMul", "scores", {"q", "turned1"}, "\"adj_y\":{\"b\":true}");
+  m.node("Add", "masked", {"scores", "padding"});
+  m.node("Reshape", "score_rows", {"masked", "rows"});
+  m.node("Softmax", "soft", {"score_rows"});
+  m.node("Reshape", "attention", {"soft", "scores_shape"});
+  m.node("BatchMatMul", "attended", {"attention", "turned2"});
+  m.node("Transpose", "by_row", {"attended", "turn"});
+  m.node("Reshape", "joined", {"by_row", "joined_shape"});
+  m.node("ExpandDims", "joined_pixels", {"joined", "two"});
+  m.node("Conv2D", "o_pixels", {"joined_pixels", "o"}, valid);
+  m.node("BiasAdd", "o_biased", {"o_pixels", "o_bias"});
+  m.node("Squeeze", "o_rows", {"o_biased"}, squeezes);
+  m.node("AddV2", "sum", {"o_rows", "x"});
+  m.node("Reshape", "matrix", {"sum", "matrix_shape"});
+  m.node("MatMul", "product", {"matrix", "w"});
+  m.node("Reshape", "product_rows", {"product", "out_shape"});
+  m.node("BiasAdd", "y", {"product_rows", "b"});
+  return m;
+}
+
 }  // namespace tfjs_text
 
 #endif

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../../import/file_bytes.hpp"
+#include "../../import/readers.hpp"
 #include "../../import/vocabulary.hpp"
 #include "../../output_file.hpp"
 #include "../../receipt/receipts.hpp"
@@ -41,7 +42,6 @@ std::vector<tensor> words_beside(const std::string &path, graph_model &model) {
   std::vector<tensor> tables;
   const auto is_of_integers = [&](int v) { return model.net.values[static_cast<size_t>(v)].kind == element::integers; };
   if (std::none_of(model.net.inputs.begin(), model.net.inputs.end(), is_of_integers)) return tables;
-#ifdef HEED_IMPORT_TOKENIZERS
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(path).parent_path(),
                  above = folder.filename() == "onnx" ? folder.parent_path() : folder;
@@ -49,16 +49,14 @@ std::vector<tensor> words_beside(const std::string &path, graph_model &model) {
     if (!fs::exists(file) || !tables.empty()) continue;
     try {
       const file_bytes content(file.string());
-      const bool is_vocabulary = file.filename() == "vocab.json";
-      if (is_vocabulary && !heed_import::is_list_of_pieces(content.all())) continue;
-      tables = is_vocabulary ? heed_import::read_pieces_json(content.all())
-                             : heed_import::read_tokenizer_json(content.all());
+      // Models with tokenizer.json have another vocab.json.
+      if (file.filename() == "vocab.json" && !heed_import::is_list_of_pieces(content.all())) continue;
+      tables = heed_import::read_model(content.all(), file.string());
       model.paths.push_back(file.string());
     } catch (const refusal &error) {
       std::fprintf(stderr, "without a tokenizer: %s\n", names::for_terminal(error.what()).c_str());
     }
   }
-#endif
   return tables;
 }
 
@@ -175,6 +173,9 @@ void compile_graph(const graph_order &order) {
   const graph net = prepared(*model);
   if (net.outputs.empty()) throw refusal(order.model + ": has no output with numbers");
   steps p = lowered(net, how);
+  // Texts become tokens in the memory of values, which a small graph has too little of.
+  constexpr int64_t least_for_words = 16384;
+  if (!words.empty()) p.memory_bytes = std::max(p.memory_bytes, least_for_words);
   name_constants(p, words);
   expect_matches(order.how.formats, p);
   const std::string folder = sources_folder(order.system, order.output);
