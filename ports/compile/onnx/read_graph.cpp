@@ -320,9 +320,10 @@ class graph_reader {
   void expect_whole(int value, const std::string &reader) {
     const int mask = kept_rows_.mask_of(value);
     if (mask == no_value) return;
-    throw refusal(reader + ": the " + (at(value).is_constant ? "numbers" : "shape") + " of " + at(value).name +
-                  (at(value).is_constant ? " depend" : " depends") + " on the numbers of " + at(mask).name +
-                  ", which depend on " + inputs_behind(mask) +
+    const bool is_count = kept_rows_.of(value) == nullptr;
+    throw refusal(reader + ": the " + (is_count ? "numbers" : "shape") + " of " + at(value).name +
+                  (is_count ? " depend" : " depends") + " on the numbers of " + at(mask).name + ", which depend on " +
+                  inputs_behind(mask) +
                   ". Memory of a program is a constant. What is the same in all calls can be one: --value NAME=NUMBER");
   }
 
