@@ -60,6 +60,7 @@ extent known_extent(const std::string &type) {
                                                       {"heed_weights", {40, 4}},
                                                       {"heed_rope", {44, 4}},
                                                       {"heed_options", {52, 4}},
+                                                      {"heed_attention_weights", {24, 4}},
                                                       {"heed_softcap", {12, 4}},
                                                       {"heed_cache", {52, 4}},
                                                       {"heed_attention_layer", {260, 4}},

@@ -31,9 +31,10 @@ std::vector<reference_rows> reference_of_tokens(const network &net, const weight
 std::vector<reference_rows> reference_of_picture(const network &net, const weights_as_doubles &weights,
                                                  const std::vector<float> &pixels);
 // Samples of 16 kHz, a whole number of rows of the spectrogram: the layers of the encoder, then those of the decoder, which reads the
-// tokens.
+// tokens. attended, unless it is null: what each token attends to in each row of the encoder, summed over heads and layers.
 std::vector<reference_rows> reference_of_sound(const network &net, const weights_as_doubles &weights,
-                                               const std::vector<int16_t> &samples, const std::vector<int32_t> &tokens);
+                                               const std::vector<int16_t> &samples, const std::vector<int32_t> &tokens,
+                                               std::vector<double> *attended = nullptr);
 
 }  // namespace heed_compile
 

@@ -8,7 +8,8 @@ using namespace in_doubles;
 
 class speech_model : formulas {
  public:
-  using formulas::formulas;
+  speech_model(const network &net, const weights_as_doubles &weights, std::vector<double> *attended)
+      : formulas(net, weights), attended_(attended) {}
 
   std::vector<reference_rows> run(const std::vector<int16_t> &samples, const std::vector<int32_t> &tokens) const {
     std::vector<reference_rows> all;
@@ -18,6 +19,7 @@ class speech_model : formulas {
       all.push_back({l, x.n, x.dim, x.numbers});
     }
     norm("encoder_norm", x);
+    if (attended_ != nullptr) attended_->assign(tokens.size() * static_cast<size_t>(x.n), 0);
     rows y(static_cast<int32_t>(tokens.size()), net_.dim);
     add_rows_of("embedding", y, [&](int32_t t) { return tokens[static_cast<size_t>(t)]; });
     add_rows_of(
@@ -130,6 +132,9 @@ class speech_model : formulas {
         for (int32_t j = 0; j < n_seen; ++j)
           shares.push_back(dot(q.row(t) + q_at, k.row(j) + kv_at, h.dim) / std::sqrt(static_cast<double>(h.dim)));
         softmax(shares);
+        for (int32_t j = 0; is_cross && attended_ != nullptr && j < n_seen; ++j)
+          (*attended_)[static_cast<size_t>(t) * static_cast<size_t>(from.n) + static_cast<size_t>(j)] +=
+              shares[static_cast<size_t>(j)];
         for (int32_t j = 0; j < n_seen; ++j)
           for (int32_t i = 0; i < h.dim; ++i)
             context.row(t)[q_at + i] += shares[static_cast<size_t>(j)] * v.row(j)[kv_at + i];
@@ -170,14 +175,16 @@ class speech_model : formulas {
       }
     y.add(linear(hidden, at + "w_down", at + "b_down", net_.dim));
   }
+
+  std::vector<double> *attended_;
 };
 
 }  // namespace
 
 std::vector<reference_rows> reference_of_sound(const network &net, const weights_as_doubles &weights,
                                                const std::vector<int16_t> &samples,
-                                               const std::vector<int32_t> &tokens) {
-  return speech_model(net, weights).run(samples, tokens);
+                                               const std::vector<int32_t> &tokens, std::vector<double> *attended) {
+  return speech_model(net, weights, attended).run(samples, tokens);
 }
 
 }  // namespace heed_compile

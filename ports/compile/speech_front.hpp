@@ -1,5 +1,5 @@
-// What programs of speech compute before the layers of the encoder, as text of C: a log-mel spectrogram and its convolutions, or convolutions
-// of samples. See write_speech.cpp, which puts it in. SPDX-License-Identifier: MIT
+// What programs of speech compute beside their layers, as text of C: a log-mel spectrogram and its convolutions, or convolutions of
+// samples; and what tokens attend to. See write_speech.cpp, which puts it in. SPDX-License-Identifier: MIT
 #ifndef HEED_COMPILE_SPEECH_FRONT_HPP
 #define HEED_COMPILE_SPEECH_FRONT_HPP
 
@@ -125,6 +125,31 @@ static heed_status run_front(${name} *m, const int16_t *samples, int32_t n) {
       status = convolve(m, f->hidden, here, 4 * ${NAME}_DIM, &m->conv3, m->conv3_bias, heed_gelu, m->x + (ptrdiff_t)first * ${NAME}_DIM);
   }
   return status;
+}
+)";
+
+const char attended_text[] = R"(
+/* ------------------------------------------------------------------------------------------------- what tokens attend to */
+
+const char *${name}_attend(${name} *m, float *rows) {
+  m->attended = rows;
+  for (int32_t l = 0; l < ${NAME}_DECODER_LAYERS; ++l) m->cross[l].options = rows == NULL ? NULL : &m->options;
+  if (rows == NULL) return NULL;
+  const heed_tensor_out heads = {rows + (ptrdiff_t)${NAME}_CONTEXT * ${NAME}_ROWS, 0, ${NAME}_ROWS, ${NAME}_ROWS};
+  m->options = heed_options_default();
+  m->options.weights = &m->weights;
+  return heed_attention_weights_init(&m->weights, heads) == HEED_OK ? NULL : heed_refused;
+}
+
+/* What the heads of a layer attend to is added to what those of the layers before do. */
+static void add_attended(${name} *m, int32_t is_first) {
+  float *const sums = m->attended + (ptrdiff_t)m->n * ${NAME}_ROWS;
+  const float *const heads = m->attended + (ptrdiff_t)${NAME}_CONTEXT * ${NAME}_ROWS;
+  for (int32_t r = 0; r < m->n_rows; ++r) {
+    float sum = is_first ? 0.0f : sums[r];
+    for (int32_t h = 0; h < ${NAME}_HEADS; ++h) sum += heads[h * ${NAME}_ROWS + r];
+    sums[r] = sum;
+  }
 }
 )";
 

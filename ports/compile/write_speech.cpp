@@ -38,6 +38,7 @@ enum {
 ?samples?  ${NAME}_ROWS_1 = ${rows_1}, /* after the first convolution */
   ${NAME}_ROWS = ${rows},      /* of the encoder */
   ${NAME}_CONTEXT = ${context},   /* tokens of a text at most; the model was trained with ${n_positions} */
+  ${NAME}_ATTENDED = (${NAME}_CONTEXT + ${NAME}_HEADS) * ${NAME}_ROWS, /* numbers for ${name}_attend */
   ${NAME}_PIECE = ${piece}        /* tokens of a prompt that pass through a layer at once: speed and memory, no bit */
 };
 #define ${NAME}_CACHE_BYTES \
@@ -95,6 +96,9 @@ typedef struct ${name} {
   heed_transformer_layer layers[${NAME}_LAYERS];
 ?known?  heed_receipt_layer known[${NAME}_LAYERS]; /* digests, while known answers are compared */
 ?known?  int32_t fault_layer;                      /* the first one that differed from them, or -1: see ${name}_open */
+  float *attended; /* null, or given to ${name}_attend */
+  heed_attention_weights weights;
+  heed_options options;
   const heed_executor *executor; /* null, or set after ${name}_open */
   ${name}_see *see;
   void *see_user;
@@ -111,6 +115,12 @@ const char *${name}_sound(${name} *m, const int16_t *samples, int32_t n);
 
 /* Begins a new text of the same sound. */
 void ${name}_restart(${name} *m);
+
+/* From now on, what each token attends to in the sound is written to rows, which has room for ${NAME}_ATTENDED numbers, or is null: no more.
+ * Row t, which begins at rows + t * ${NAME}_ROWS, has a number for each of the n_rows of the encoder: the weights of cross-attention
+ * of token t when it is read, summed over heads and layers. The token behind it is chosen then, so this is where that one is heard. What
+ * lies behind the rows is memory for it. Tokens and logits keep their bits; a prompt passes token by token. */
+const char *${name}_attend(${name} *m, float *rows);
 
 /* Reads n tokens, 0 to ${NAME}_TOKENS - 1. logits are those of the last one. */
 const char *${name}_read(${name} *m, const int32_t *tokens, int32_t n);
@@ -176,6 +186,7 @@ static const char *open_file(${name} *m, const void *file, size_t n_bytes) {
   const char *error = heed_file_open(&m->file, file, n_bytes);
   if (!error) error = heed_file_check(&m->file);
   m->executor = NULL;
+  m->attended = NULL;
   m->see = NULL;
   m->see_user = NULL;
 ?words?  if (!error) error = heed_tokenizer_open(&m->words, &m->file);
@@ -300,7 +311,9 @@ static heed_status run_decoder(${name} *m, const int32_t *tokens, int32_t n) {
 ?mel?    status = heed_add(y, heed_matrix_of(m->positions + (ptrdiff_t)m->n * ${NAME}_DIM, n, ${NAME}_DIM), out, m->executor);
   for (int32_t l = ${NAME}_ENCODER_LAYERS; status == HEED_OK && l < ${NAME}_LAYERS; ++l) {
     status = heed_transformer_layer_run(&m->layers[l], y, out, heed_memory_of(m->workspace, sizeof m->workspace), m->executor);
-    if (status == HEED_OK) show(m, l, m->n, m->y, n, ${NAME}_DIM);
+    if (status != HEED_OK) break;
+    if (m->attended) add_attended(m, l == ${NAME}_ENCODER_LAYERS);
+    show(m, l, m->n, m->y, n, ${NAME}_DIM);
   }
   return status;
 }
@@ -320,8 +333,9 @@ const char *${name}_read(${name} *m, const int32_t *tokens, int32_t n) {
   if (n > ${NAME}_CONTEXT - m->n) return "the text is longer than the context: see ${NAME}_CONTEXT";
   for (int32_t i = 0; i < n; ++i)
     if (tokens[i] < 0 || tokens[i] >= ${NAME}_TOKENS) return "a token is not one of the model's";
+  const int32_t piece = m->attended ? 1 : ${NAME}_PIECE;
   for (int32_t done = 0, here; done < n; done += here) {
-    here = n - done < ${NAME}_PIECE ? n - done : ${NAME}_PIECE;
+    here = n - done < piece ? n - done : piece;
     if (run_decoder(m, tokens + done, here) != HEED_OK) return heed_refused;
     for (int32_t i = 0; i < here; ++i) m->tokens[m->n + i] = tokens[done + i];
     m->n += here;
@@ -501,7 +515,8 @@ program write_speech(const network &net, const choices &c, const std::vector<ten
   for (const auto &[key, value] : own) v[key] = value;
   v["known_answers"] = known_answers_text(v, known_run);
   return {filled(header_text, v),
-          filled(open_text, v) + filled(is_mel ? mel_text : samples_text, v) + filled(network_text, v)};
+          filled(open_text, v) + filled(is_mel ? mel_text : samples_text, v) + filled(attended_text, v) +
+              filled(network_text, v)};
 }
 
 }  // namespace heed_compile
