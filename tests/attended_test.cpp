@@ -7,9 +7,9 @@
 
 #include "in_memory.hpp"
 #include "listens.h"
-#include "moon.h"
 #include "reference.hpp"
 #include "run.hpp"
+#include "speech.h"
 
 namespace {
 
@@ -21,13 +21,13 @@ struct traits {
   using model = Model;
   enum : int32_t { heads = Heads, layers = Layers, n_rows = Rows, context = Context, n_samples = Samples };
 };
-struct of_moon : traits<moon, MOON_HEADS, MOON_DECODER_LAYERS, MOON_ROWS, MOON_CONTEXT, 0> {
-  static constexpr auto open = moon_open;
-  static constexpr auto sound = moon_sound;
-  static constexpr auto read = moon_read;
-  static constexpr auto attend = moon_attend;
-  static constexpr auto restart = moon_restart;
-  static constexpr char name[] = "moon", folder[] = ATTENDED_FOLDER "/moonshine";
+struct of_moonshine : traits<speech, SPEECH_HEADS, SPEECH_DECODER_LAYERS, SPEECH_ROWS, SPEECH_CONTEXT, 0> {
+  static constexpr auto open = speech_open;
+  static constexpr auto sound = speech_sound;
+  static constexpr auto read = speech_read;
+  static constexpr auto attend = speech_attend;
+  static constexpr auto restart = speech_restart;
+  static constexpr char name[] = "speech", folder[] = MADE_UP_FOLDER "/moonshine";
 };
 struct of_whisper
     : traits<listens, LISTENS_HEADS, LISTENS_DECODER_LAYERS, LISTENS_ROWS, LISTENS_CONTEXT, LISTENS_SAMPLES> {
@@ -36,12 +36,12 @@ struct of_whisper
   static constexpr auto read = listens_read;
   static constexpr auto attend = listens_attend;
   static constexpr auto restart = listens_restart;
-  static constexpr char name[] = "listens", folder[] = ATTENDED_FOLDER "/whisper";
+  static constexpr char name[] = "listens", folder[] = MADE_UP_FOLDER "/whisper";
 };
 
 template <class T>
 class attended : public testing::Test {};
-using programs = testing::Types<of_moon, of_whisper>;
+using programs = testing::Types<of_moonshine, of_whisper>;
 TYPED_TEST_SUITE(attended, programs);
 
 // (tokens, rows of the encoder)
@@ -63,7 +63,7 @@ TYPED_TEST(attended, is_what_the_formulas_say) {
   using T = TypeParam;
   static typename T::model model;
   static float rows[(T::context + T::heads) * T::n_rows];
-  const heed_import::file_bytes file(std::string(ATTENDED_FOLDER "/") + T::name + ".heed");
+  const heed_import::file_bytes file(std::string(MADE_UP_FOLDER "/") + T::name + ".heed");
   const std::vector<int16_t> sound = known_sound();
   std::vector<int32_t> tokens;
   for (int32_t i = 0; i < 12; ++i) tokens.push_back((i * 37 + 5) % 40);

@@ -170,12 +170,12 @@ if(TARGET heed_replay)
 endif()
 
 # The speech model on the board with external memory, with `ctest -C all`: minutes, and files of 100 MB.
-if(TARGET heed_listen)
+if(TARGET heed_compile AND HEED_UTF8PROC_LIBRARY)
   foreach(run "m55;gcc;f32 f16 int8 w8a8" "m55;clang;w8a8")
     list(GET run 0 core)
     list(GET run 1 compiler)
     add_test(NAME speech_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/speech_board.sh ${run} ${PROJECT_SOURCE_DIR}
-             ${references}_${core}_${compiler} $<TARGET_FILE:heed_listen> $<TARGET_FILE:speech_weights> CONFIGURATIONS all)
+             ${references}_${core}_${compiler} ${CMAKE_C_COMPILER} ${PROJECT_BINARY_DIR}/bench $<TARGET_FILE:heed_model> $<TARGET_FILE:heed> CONFIGURATIONS all)
     set_tests_properties(speech_${core}_${compiler} PROPERTIES LABELS targets SKIP_RETURN_CODE 77 TIMEOUT 1800
                          RESOURCE_LOCK ${references}_${core}_${compiler})
   endforeach()

@@ -1,7 +1,8 @@
 #!/bin/sh
 # compile_moonshine.sh SOURCE COMPILER HEED_COMPILE HEED_MODEL HEED: a program that heed_compile writes from Moonshine Tiny, in a folder as
-# Hugging Face has it (moonshine_folder.py), gives the tokens and texts of the clips in HEED_MOONSHINE, which a computation in float64 said,
-# and the encoder's rows. So does one from both graphs of ONNX, in a folder as transformers.js has it. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
+# Hugging Face has it (moonshine_weights.py), gives the tokens and texts of the clips in HEED_MOONSHINE, which a computation in float64 said,
+# and the encoder's rows. So does one from both graphs of ONNX, in a folder as transformers.js has it, and with keys and values in f16; one whose rows are
+# quantised, but for two matrices, says 22 of 24 clips so. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
 source=$1 compiler=$2 heed_compile=$3 heed_model=$4 heed=$5
 [ -n "${HEED_MOONSHINE:-}" ] && [ -f "$HEED_MOONSHINE/weights.tsv" ] || { echo "SKIPPED: HEED_MOONSHINE does not name the folder of the model"; exit 77; }
@@ -9,12 +10,13 @@ command -v python3 >/dev/null || { echo "SKIPPED: python3 is not installed"; exi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-python3 "$source/tests/moonshine_folder.py" "$HEED_MOONSHINE" moonshine
+"$(dirname "$heed_compile")/moonshine_folder" "$HEED_MOONSHINE" exported
+python3 "$source/tests/moonshine_weights.py" "$HEED_MOONSHINE" moonshine
+cp exported/config.json exported/tokenizer.json moonshine
 "$heed_compile" moonshine -o moon --exact --check --check-input "$HEED_MOONSHINE/clips/lamp.wav" 2>said >errors || { cat said; exit 1; }
-mkdir -p exported/onnx
-mv moonshine/config.json moonshine/tokenizer.json exported
-for graph in encoder_model decoder_model_merged; do ln -s "$HEED_MOONSHINE/$graph.onnx" "exported/onnx/${graph}_quantized.onnx"; done
 rm -r moonshine
+mkdir exported/onnx
+for graph in encoder_model decoder_model_merged; do mv exported/$graph.onnx exported/onnx/${graph}_quantized.onnx; done
 awk '/^(layer|result)/ { n++; if ($(NF - 1) > 4e-6 * $NF) { print "error of " $0; bad = 1 } } END { exit bad || n != 13 }' errors
 cat >main.c <<'END'
 #include "moon.h"
@@ -82,12 +84,11 @@ done
 # The end token is not there where a text ends for its length.
 tab=$(printf '\t')
 cut -f 1,8,9 "$HEED_MOONSHINE/expected/expected.tsv" | tail -n +2 >expected
-transcribe() {
+transcribe() { # transcribe [CLIP...]: all but these
   n=0
   while IFS=$tab read -r clip tokens text; do
     found=$(./main "$HEED_MOONSHINE/clips/$clip.wav") || { echo "$clip: $found"; exit 1; }
-    [ "$found" = "$tokens$tab$text" ] || { echo "$clip: $found, not $tokens$tab$text"; exit 1; }
-    n=$((n + 1))
+    if [ "$found" = "$tokens$tab$text" ]; then n=$((n + 1)); else case " $* " in *" $clip "*) ;; *) echo "$clip: $found, not $tokens$tab$text" && exit 1 ;; esac; fi
   done <expected
   [ $n -gt 20 ] || { echo "expected.tsv has no clips"; exit 1; }
   echo "$n clips as expected"
@@ -97,3 +98,10 @@ transcribe
 [ "$(wc -c <moon.heed)" -lt 34000000 ] || { echo "the weights of the export have more than their 8 bits"; exit 1; }
 build
 transcribe
+"$heed_compile" exported -o moon --exact --cache f16 2>said || { cat said; exit 1; }
+build
+transcribe
+"$heed_compile" exported -o moon --format int8 --format f32=conv3 --format f16=embedding 2>said || { cat said; exit 1; }
+[ "$(wc -c <moon.heed)" -lt 39000000 ] || { echo "the weights have more bytes than they should"; exit 1; }
+build
+transcribe book coffee

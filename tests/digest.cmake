@@ -59,11 +59,15 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 # With the programs that a board gets, as the presets build them: they run without the board's libraries (no -L).
-set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench,heed_speech_bits,heed_kwt)
+set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench,heed_kwt)
 set(board_programs -DHEED_BUILD_DEMO=ON -DHEED_STATIC_PROGRAMS=ON)
 if(TARGET heed_dreams)  # with what this computer's heed_compile has written
   string(APPEND digest_targets ,heed_dreams)
   list(APPEND board_programs -DHEED_DREAMS_PROGRAM=${PROJECT_BINARY_DIR}/bench)
+endif()
+if(TARGET heed_listen)
+  string(APPEND digest_targets ,heed_listen)
+  list(APPEND board_programs -DHEED_SPEECH_PROGRAM=${PROJECT_BINARY_DIR}/bench)
 endif()
 function(heed_board_selftest build)
   add_test(NAME board_${build} COMMAND sh ${digest_scripts}/board_programs.sh ${CMAKE_CURRENT_BINARY_DIR}/digest_${build}/bench ${ARGN} ${when})

@@ -20,7 +20,6 @@
 #include "kwt_network.hpp"
 #include "readers.hpp"
 #include "runs.hpp"
-#include "speech_model.h"
 #include "support/fuzz_seeds.hpp"
 #include "tokenizer.h"
 #include "vocabulary.hpp"
@@ -204,19 +203,6 @@ void description(const uint8_t *data, size_t size) {
   std::ofstream(folder + "/model.txt", std::ios::binary)
       .write(reinterpret_cast<const char *>(data), std::streamsize(size));
   answer([&] { (void)calibrate::read_description(folder + "/model.txt"); });
-}
-
-// A whole model is large: its flat file is fuzzed above, and here what only this reader trusts.
-void vocabulary(const uint8_t *data, size_t size) {
-  const std::vector<uint8_t> exact(data, data + size);
-  if (speech_vocabulary_error(exact.data(), exact.size()) != nullptr) return;
-  speech_model model = {};
-  model.vocabulary.data = exact.data();
-  model.vocabulary.n_bytes = static_cast<uint32_t>(exact.size());
-  const char *text;
-  int32_t n_bytes = 0;
-  for (int32_t token = -1; token < SPEECH_PIECES + 2; token += 97) n_bytes += speech_text(&model, token, &text);
-  if (n_bytes < 0) std::abort();
 }
 
 // Receipts end with the digest of their lines.
@@ -427,7 +413,6 @@ const struct {
     {"wav", wav, heed_test::wav_seeds},
     {"map", map, heed_test::map_seeds},
     {"description", description, heed_test::description_seeds},
-    {"vocabulary", vocabulary, heed_test::vocabulary_seeds},
     {"receipt", receipt, heed_test::receipt_seeds},
     {"numbers", numbers, heed_test::numbers_seeds},
 #ifdef HEED_TEST_COMPILE

@@ -19,7 +19,7 @@ for preset in $presets; do
     fail "$preset cannot be configured"
   }
   cmake --build "$build" --target help >"$work/targets"
-  for program in heed_selftest heed_demo heed_device_bench heed_kwt heed_listen; do
+  for program in heed_selftest heed_demo heed_device_bench heed_kwt; do
     grep -q " $program\$" "$work/targets" || fail "$preset builds no $program"
   done
   if sh ports/linux/bundle.sh "$build" "$work/folder" >"$work/log"; then fail "bundle.sh makes an empty bundle of $preset"; fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# receipt_processor.sh HEED_REPLAY FOLDER EMULATOR...: receipts that heed_kwt and heed_dreams of another processor, in FOLDER,
+# receipt_processor.sh HEED_REPLAY FOLDER EMULATOR...: receipts that heed_kwt, heed_dreams and heed_listen of another processor, in FOLDER,
 # write in EMULATOR: HEED_REPLAY, this computer's program, must compute the same. Exit status 77, with the reason, if something is missing.
 # SPDX-License-Identifier: MIT
 set -eu
@@ -25,4 +25,10 @@ if [ -n "${HEED_DREAMS:-}" ] && [ -x "$folder/heed_dreams" ]; then
   "$@" "$folder/heed_dreams" --tokens=24 "--receipt=$work/receipt" "I dream of"
   verify "$HEED_DREAMS"
 fi
-[ $checked -gt 0 ] || { echo "SKIPPED: HEED_KWT1 and HEED_DREAMS name no folder"; exit 77; }
+made=$(dirname "$replay")/moonshine.folder
+if [ -n "${HEED_MOONSHINE:-}" ] && [ -x "$folder/heed_listen" ] && [ -d "$made" ]; then
+  clip=$HEED_MOONSHINE/clips/alsa_rear_left.wav
+  "$@" "$folder/heed_listen" "--receipt=$work/receipt" "$clip"
+  verify "$made" "$clip"
+fi
+[ $checked -gt 0 ] || { echo "SKIPPED: HEED_KWT1, HEED_DREAMS and HEED_MOONSHINE name no folder"; exit 77; }

@@ -155,7 +155,7 @@ class receipt_of_a_text : public ::testing::Test {
   std::string lines() const { return text_.substr(0, text_.rfind("\nend ") + 1); }
   receipts::difference replayed(const std::string &text) const {
     const receipts::receipt made = receipts::read(text);
-    const receipts::text_run again = receipts::of_text(path_, made, false);
+    const receipts::text_run again = receipts::of_text(path_, "", made, false);
     receipts::difference d = receipts::first_difference(made, receipts::read(again.rows.text));
     if (d.is_equal && !again.other_choice.empty()) d.is_equal = false, d.what = again.other_choice;
     return d;

@@ -13,11 +13,11 @@ if(HEED_TEST_SANITIZED)
   target_link_libraries(heed_fuzz PRIVATE GTest::gtest Threads::Threads)
   target_link_options(heed_fuzz PRIVATE -fsanitize=fuzzer)
   if(TARGET import_host)
-    foreach(library heed_file tokenizer import_host heed_maps kwt_host sound_files kwt_int int_model quantize calibrate speech receipt receipts receipt_runs)
+    foreach(library heed_file tokenizer import_host heed_maps kwt_host sound_files kwt_int int_model quantize calibrate receipt receipts receipt_runs)
       target_compile_options(${library} PRIVATE -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all -g1)
     endforeach()
     heed_test_program(heed_fuzz_readers fuzz_readers.cpp)
-    target_link_libraries(heed_fuzz_readers PRIVATE calibrate receipt_runs speech import_host tokenizer heed_maps GTest::gtest Threads::Threads)
+    target_link_libraries(heed_fuzz_readers PRIVATE calibrate receipt_runs import_host tokenizer heed_maps GTest::gtest Threads::Threads)
     target_link_options(heed_fuzz_readers PRIVATE -fsanitize=fuzzer)
     if(TARGET compile_host AND HEED_UTF8PROC_LIBRARY)
       target_compile_options(compile_host PRIVATE -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all -g1)
@@ -49,7 +49,7 @@ if(TARGET heed_threads AND GTest_FOUND AND heed_has_thread_sanitizer)
 endif()
 
 set(build ${CMAKE_CURRENT_BINARY_DIR}/sanitized)
-set(readers_of_files npy safetensors gguf onnx flat_file int_model tflite tflite_tensors wav map description vocabulary receipt numbers
+set(readers_of_files npy safetensors gguf onnx flat_file int_model tflite tflite_tensors wav map description receipt numbers
     tokenizer_json words_of_gguf words_of_file llama2 network_config network_metadata onnx_model)
 add_test(NAME sanitized_build COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/scratch_build.sh clang++ ${PROJECT_SOURCE_DIR}
          ${build} heed_fuzz,heed_fuzz_readers,heed_differential,heed_vectors,heed_vectors_random -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "../ports/import/file_bytes.hpp"
 #include "speech_align.h"
 #include "support/random.hpp"
 
@@ -18,6 +21,7 @@ using namespace heed_test;
 
 speech net;
 speech_cut cut;
+constexpr int seconds_at_once = SPEECH_SAMPLES / SPEECH_RATE;
 
 struct piece {
   int64_t first;
@@ -81,7 +85,7 @@ TEST(speech_cut, cuts_a_long_sound_where_it_is_quietest) {
   int64_t at = 0;
   for (const piece &p : pieces) {
     EXPECT_EQ(p.first, at) << "no sample is lost";
-    EXPECT_LE(p.samples.size(), size_t(SPEECH_MAX_SAMPLES));
+    EXPECT_LE(p.samples.size(), size_t(SPEECH_SAMPLES));
     at += int64_t(p.samples.size());
   }
   EXPECT_EQ(size_t(at), stream.size() / SPEECH_FRAME * SPEECH_FRAME);
@@ -90,7 +94,7 @@ TEST(speech_cut, cuts_a_long_sound_where_it_is_quietest) {
 // Whatever is left behind a forced cut: a piece is long enough to be heard, and nothing else is lost.
 TEST(speech_cut, leaves_no_rest_that_is_too_short) {
   for (const double more : {0.0, 0.02, 0.04, 0.06, 0.5, 3.0}) {
-    const std::vector<int16_t> stream = noise({SPEECH_MAX_SECONDS + more, 3000});
+    const std::vector<int16_t> stream = noise({seconds_at_once + more, 3000});
     const std::vector<piece> pieces = pieces_of(stream);
     int64_t at = 0;
     for (const piece &p : pieces) {
@@ -101,7 +105,7 @@ TEST(speech_cut, leaves_no_rest_that_is_too_short) {
     EXPECT_EQ(size_t(at), stream.size() / SPEECH_FRAME * SPEECH_FRAME) << more;
   }
   // The caller may end a piece elsewhere: a rest of two frames says nothing.
-  const std::vector<int16_t> stream = noise({SPEECH_MAX_SECONDS + 0.04, 3000});
+  const std::vector<int16_t> stream = noise({seconds_at_once + 0.04, 3000});
   int32_t n = 0;
   speech_cut_start(&cut);
   for (size_t at = 0; at + SPEECH_FRAME <= stream.size(); at += SPEECH_FRAME) {
@@ -109,44 +113,55 @@ TEST(speech_cut, leaves_no_rest_that_is_too_short) {
     EXPECT_EQ(n > 0, cut.is_forced == 1);
     if (n > 0) speech_cut_before(&cut, SPEECH_MAX_FRAMES);
   }
-  EXPECT_EQ(cut.first, SPEECH_MAX_SAMPLES);
+  EXPECT_EQ(cut.first, SPEECH_SAMPLES);
   EXPECT_EQ(speech_cut_finish(&cut), 0);
+}
+
+// The token that stands for a text.
+int32_t token_of(const std::string &text) {
+  char found[8];
+  for (int32_t token = 3; token < SPEECH_TOKENS; ++token)
+    if (heed_tokenizer_decode(&net.words, 3, token, found, sizeof found) == text.size() &&
+        text.compare(0, text.size(), found, text.size()) == 0)
+      return token;
+  throw std::runtime_error("no token is " + text);
 }
 
 // Sound of one loudness, in which words begin at known places of the alignment.
 TEST(speech_cut, is_cut_where_a_word_begins) {
   static speech_alignment a;
-  static const uint8_t words[] = {0, 0, 0, 2, ' ', 'a', 1, 'b', 1, ','};  // of tokens 3, 4 and 5
+  static const heed_import::file_bytes file(MADE_UP_FOLDER "/speech.heed");
+  ASSERT_STREQ(speech_open(&net, file.all().data, file.all().size), nullptr);
+  const int32_t blank = token_of(" "), letter = token_of("b"), comma = token_of(",");
   const std::vector<int16_t> stream = noise({1.9, 3000, 0.1, 1000, 0.5, 3000, 0.1, 100, 0.4, 3000});
   const auto row = [](double seconds) {
     return (int32_t(seconds * SPEECH_RATE) - SPEECH_ROW_CENTRE) / SPEECH_ROW_SAMPLES;
   };
-  net.model.vocabulary.data = words;
   a.net = &net;
   const auto cut_at = [&](std::initializer_list<std::pair<int32_t, double>> tokens_and_seconds) {
-    std::vector<int32_t> tokens;
+    net.n = 1;
     speech_cut_start(&cut);
     for (size_t at = 0; at + SPEECH_FRAME <= stream.size(); at += SPEECH_FRAME) speech_cut_take(&cut, &stream[at]);
-    for (const auto &t : tokens_and_seconds) a.first[tokens.size()] = row(t.second), tokens.push_back(t.first);
-    a.n_tokens = int32_t(tokens.size());
-    EXPECT_EQ(speech_align_cut(&a, tokens.data(), &cut), a.n_tokens);
+    for (const auto &t : tokens_and_seconds) a.first[net.n - 1] = row(t.second), net.tokens[net.n++] = t.first;
+    a.n_tokens = net.n - 1;
+    EXPECT_EQ(speech_align_cut(&a, &cut), a.n_tokens);
     return std::make_pair(a.n_tokens, double(cut.n_done * SPEECH_FRAME) / SPEECH_RATE);
   };
-  const auto at_2_6 = cut_at({{3, 0.1}, {3, 1.9}, {4, 2.2}, {3, 2.6}, {4, 2.8}});
+  const auto at_2_6 = cut_at({{blank, 0.1}, {blank, 1.9}, {letter, 2.2}, {blank, 2.6}, {letter, 2.8}});
   EXPECT_EQ(at_2_6.first, 3) << "two words, of three tokens, stay";
   EXPECT_NEAR(at_2_6.second, 2.55, 0.05);
-  const auto at_1_9 = cut_at({{3, 0.1}, {3, 1.9}, {4, 2.2}, {4, 2.6}, {4, 2.8}});
+  const auto at_1_9 = cut_at({{blank, 0.1}, {blank, 1.9}, {letter, 2.2}, {letter, 2.6}, {letter, 2.8}});
   EXPECT_EQ(at_1_9.first, 1) << "the quietest place is within a word";
   EXPECT_NEAR(at_1_9.second, 1.95, 0.05);
-  const auto at_comma = cut_at({{3, 0.1}, {3, 1.9}, {5, 2.1}, {3, 2.3}, {4, 2.8}});
+  const auto at_comma = cut_at({{blank, 0.1}, {blank, 1.9}, {comma, 2.1}, {blank, 2.3}, {letter, 2.8}});
   EXPECT_EQ(at_comma.first, 3) << "behind a comma it may be louder";
   EXPECT_NEAR(at_comma.second, 2.4, 0.1);
-  const auto before_2_46 = cut_at({{3, 0.1}, {3, 2.42}, {4, 2.46}, {4, 2.8}});
+  const auto before_2_46 = cut_at({{blank, 0.1}, {blank, 2.42}, {letter, 2.46}, {letter, 2.8}});
   EXPECT_EQ(before_2_46.first, 1);
   EXPECT_LT(before_2_46.second, 2.47) << "the quiet place lies behind the word's next token";
-  const auto at_end = cut_at({{3, 0.1}, {3, 1.0}, {4, 2.0}, {2, 3.0}});
+  const auto at_end = cut_at({{blank, 0.1}, {blank, 1.0}, {letter, 2.0}, {comma, 3.0}});
   EXPECT_EQ(at_end.first, 4) << "no word begins in the second half: all stay";
-  EXPECT_EQ(at_end.second, SPEECH_MAX_SECONDS);
+  EXPECT_EQ(at_end.second, seconds_at_once);
 }
 
 TEST(speech_cut, gets_used_to_a_noisier_room) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../import/convert.hpp"
 #include "families.hpp"
 
 namespace heed_compile {
@@ -138,6 +139,19 @@ void read_whisper(const config &c, const std::vector<tensor> &all, network &net)
   w.norm_outside("final_norm", d + "layer_norm");
 }
 
+// An export keeps the frequencies that the model was trained with. The last bit of some is another one than that of a formula.
+void read_frequencies(const std::vector<tensor> &all, rope_settings &rope) {
+  const int32_t n = rope.rotary_dim / 2;
+  for (const tensor &t : all) {
+    if (t.name.find("/rotary_emb/") == std::string::npos || !t.refused.empty() || t.dtype != HEED_F32 ||
+        t.count() != static_cast<uint64_t>(n))
+      continue;
+    const std::vector<float> found = heed_import::floats_of(t);
+    const auto is_possible = [](float f) { return f > 0 && f <= 1; };
+    if (std::all_of(found.begin(), found.end(), is_possible)) rope.frequencies = found;
+  }
+}
+
 void read_moonshine(const config &c, const std::vector<tensor> &all, network &net) {
   speech_settings &s = net.speech;
   s.takes_samples = true, net.up_gate = true;
@@ -153,6 +167,7 @@ void read_moonshine(const config &c, const std::vector<tensor> &all, network &ne
     throw refusal("heads of different lengths in the encoder and the decoder are not known");
   read_rope(c, net);
   net.rope.interleaved = true;
+  if (net.rope.scale == 1 && net.rope.frequencies.empty()) read_frequencies(all, net.rope);
   if (net.dim > 1 << 20) throw refusal("hidden_size is greater than 2^20");
   const std::string m = prefix_of(all, {"model.", ""}, "encoder.conv1.weight"), e = m + "encoder.", d = m + "decoder.";
   weight_list w(net);

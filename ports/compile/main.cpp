@@ -42,7 +42,8 @@ constexpr char help[] =
   --format FORMAT=PATTERN  of these matrices, by their names in the program or in MODEL; the last one that matches counts
   --exact                  rows stay floats where weights have 8 bits or fewer (default: they are quantised to int8 on their way)
   --cache FORMAT           of keys and values: f32 (default), f16, bf16, int8
-  --context N              tokens that the model sees, at most as many as it was trained with (default: so many, or 2048)
+  --context N              tokens that the model sees, at most as many as it was trained with (default: so many, or 2048; of Moonshine
+                           as many as a text of --seconds has at most)
   --seconds N              of sound that a model of speech hears at most (default: 15 of Moonshine; 30 of Whisper, whose sounds all have
                            silence behind them up to so many)
   --piece N                tokens of a prompt that pass through a layer at once (default 16): speed and memory, no bit

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "speech_sizes.hpp"
+
 namespace heed_compile {
 
 std::string float_text(double number) {
@@ -45,7 +47,12 @@ std::string filled(const std::string &text, const std::map<std::string, std::str
 int32_t context_of(const network &net, const choices &c) {
   const int32_t most = net.n_positions - net.position_offset;
   if (net.what == task::vision) return most;
-  const int32_t wanted = c.context > 0 ? c.context : net.what == task::decoder ? int32_t{usual_context} : most;
+  const bool ends_early = net.what == task::speech && net.speech.takes_samples;  // a text of so many seconds
+  const auto n_start = static_cast<int32_t>(net.speech.start_tokens.size());
+  const int32_t usual = net.what == task::decoder ? int32_t{usual_context}
+                        : ends_early              ? speech_sizes_of(net, c).seconds * tokens_a_second + n_start
+                                                  : most;
+  const int32_t wanted = c.context > 0 ? c.context : usual;
   return std::min(wanted, most);
 }
 

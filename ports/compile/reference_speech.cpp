@@ -182,8 +182,8 @@ class speech_model : formulas {
 }  // namespace
 
 std::vector<reference_rows> reference_of_sound(const network &net, const weights_as_doubles &weights,
-                                               const std::vector<int16_t> &samples,
-                                               const std::vector<int32_t> &tokens, std::vector<double> *attended) {
+                                               const std::vector<int16_t> &samples, const std::vector<int32_t> &tokens,
+                                               std::vector<double> *attended) {
   return speech_model(net, weights, attended).run(samples, tokens);
 }
 

@@ -39,6 +39,7 @@ enum {
   ${NAME}_ROWS = ${rows},      /* of the encoder */
   ${NAME}_CONTEXT = ${context},   /* tokens of a text at most; the model was trained with ${n_positions} */
   ${NAME}_ATTENDED = (${NAME}_CONTEXT + ${NAME}_HEADS) * ${NAME}_ROWS, /* numbers for ${name}_attend */
+  ${NAME}_EXACT = ${exact},        /* 1: --exact of heed_compile, which a receipt states */
   ${NAME}_PIECE = ${piece}        /* tokens of a prompt that pass through a layer at once: speed and memory, no bit */
 };
 #define ${NAME}_CACHE_BYTES \
@@ -489,6 +490,7 @@ program write_speech(const network &net, const choices &c, const std::vector<ten
       {"n_positions", text(net.n_positions)},
       {"piece", text(std::min(c.piece, context_of(net, c)))},
       {"cache_dtype", dtypes.at(dtype_of_cache(c))},
+      {"exact", c.exact ? "1" : "0"},
       {"gated", net.up_gate ? "1" : "0"},
       {"up_gate", yes(net.up_gate)},
       {"convolutions", is_mel ? "conv1, conv2" : "conv1, conv2, conv3"},
@@ -514,9 +516,8 @@ program write_speech(const network &net, const choices &c, const std::vector<ten
       {"ends", lines_of_ends(net)}};
   for (const auto &[key, value] : own) v[key] = value;
   v["known_answers"] = known_answers_text(v, known_run);
-  return {filled(header_text, v),
-          filled(open_text, v) + filled(is_mel ? mel_text : samples_text, v) + filled(attended_text, v) +
-              filled(network_text, v)};
+  return {filled(header_text, v), filled(open_text, v) + filled(is_mel ? mel_text : samples_text, v) +
+                                      filled(attended_text, v) + filled(network_text, v)};
 }
 
 }  // namespace heed_compile

@@ -49,5 +49,6 @@ for program in $programs; do
   fi
 done
 [ ! -f "$folder/heed_dreams" ] || cp "$build/bench/dreams.heed" "$folder/"
+[ ! -f "$folder/heed_listen" ] || cp "$build/bench/speech.heed" "$folder/"
 cp "$source/LICENSE" "$folder/"
 ls -l "$folder"

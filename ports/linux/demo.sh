@@ -2,7 +2,7 @@
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs the demo.
 #   sh ports/linux/demo.sh [FOLDER]     FOLDER, or HEED_KWT1: the KWT-1 model and clips
 #   HEED_DREAMS=FOLDER                  a language model of llama2.c's kind, which is compiled, and then writes
-#   HEED_MOONSHINE=FOLDER               a speech model (ports/speech), which then transcribes two clips
+#   HEED_MOONSHINE=FOLDER               a speech model (ports/speech) with clips, which is compiled, and then transcribes two of them
 set -eu
 . "$(dirname "$0")/packages.sh"
 FOLDER=${1:-}
@@ -10,11 +10,13 @@ heed_folders FOLDER HEED_KWT1 HEED_DREAMS HEED_MOONSHINE
 folder=${FOLDER:-${HEED_KWT1:-}}
 cd "$(dirname "$0")/../.."
 
+compiles=''
+[ -z "${HEED_DREAMS:-}${HEED_MOONSHINE:-}" ] || compiles='nlohmann-json3-dev libutf8proc-dev'
 echo "== packages =="
-heed_install cmake=cmake c++=g++ make=make libxsimd-dev '?libpng-dev' ${HEED_MOONSHINE:+'?libprotozero-dev'} ${HEED_DREAMS:+nlohmann-json3-dev libutf8proc-dev}
+heed_install cmake=cmake c++=g++ make=make libxsimd-dev '?libpng-dev' ${HEED_MOONSHINE:+libprotozero-dev} $compiles
 echo "== building into build/ =="
-cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_DEMO=ON "-DHEED_DREAMS=${HEED_DREAMS:-}"
-cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt ${HEED_DREAMS:+heed_dreams} heed_listen heed_map heed_replay kwt_weights
+cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_DEMO=ON "-DHEED_DREAMS=${HEED_DREAMS:-}" "-DHEED_MOONSHINE=${HEED_MOONSHINE:-}"
+cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt ${HEED_DREAMS:+heed_dreams} ${HEED_MOONSHINE:+heed_listen} heed_map heed_replay kwt_weights
 echo "== running build/bench/heed_demo =="
 pictures=build/pictures
 mkdir -p $pictures

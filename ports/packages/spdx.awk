@@ -64,7 +64,7 @@ END {
   other("mbedTLS", "Apache-2.0", "https://github.com/Mbed-TLS/mbedtls", "OPTIONAL_DEPENDENCY",
         "Another SHA-256 for receipts (ports/receipt), linked if a program chooses it.")
   other("protozero", "BSD-2-Clause", "https://github.com/mapbox/protozero", "OPTIONAL_DEPENDENCY",
-        "Headers that read ONNX, for heed_import and speech_weights.")
+        "Headers that read ONNX, for heed_import and heed_compile.")
   other("nlohmann-json", "MIT", "https://github.com/nlohmann/json", "OPTIONAL_DEPENDENCY",
         "Headers that read JSON, for heed_import and vocabularies.")
   other("utf8proc", "MIT AND Unicode-DFS-2015", "https://github.com/JuliaStrings/utf8proc", "OPTIONAL_DEPENDENCY",

@@ -9,14 +9,14 @@
 #include "../arguments.hpp"
 #include "../files.hpp"
 #include "receipts.hpp"
-#include "speech_runs.hpp"
+#include "runs.hpp"
 
 namespace {
 
 constexpr char help[] =
     R"(heed_replay MODEL RECEIPT [INPUT]: computes what the receipt tells once more, all tokens at once, and compares.
-  MODEL    the model's file as the program that wrote the receipt takes it (ports/sensor: its folder), or for a text as heed_compile
-           took it
+  MODEL    the model's file as the program that wrote the receipt takes it (ports/sensor: its folder), or for a text, of a sound, too, as
+           heed_compile took it
   RECEIPT  the receipt that heed_kwt, heed_kwt_int, heed_sensor, heed_listen, a language model of heed_compile, a board or the page in a
            browser wrote
   INPUT    what went in, unless the receipt has it: the sound (WAV), the recording (.f32). Tokens are in the receipt
@@ -112,11 +112,8 @@ outcome compute(const receipts::receipt &made, const arguments &a) {
     o.rows = receipts::of_kwt(model, input(), integers, made.how, keeps);
   } else if (made.program == "sensor" || made.program == "sensor-int") {
     o.rows = receipts::of_sensor(model, input(), integers, made.how, keeps);
-  } else if (made.program == "speech") {
-    o.rows =
-        receipts::of_speech(model, input(), made.setting("format", ""), made.setting("cache", "f32"), made.how, keeps);
   } else {
-    const receipts::text_run r = receipts::of_text(model, made, keeps);
+    const receipts::text_run r = receipts::of_text(model, has_input ? a.names[2] : "", made, keeps);
     o.rows = r.rows, o.other_choice = r.other_choice;
   }
   return o;

@@ -17,6 +17,7 @@
 #ifdef HEED_RECEIPT_COMPILED
 #include "in_memory.hpp"
 #include "run.hpp"
+#include "speech_sizes.hpp"
 #endif
 
 namespace receipts {
@@ -279,9 +280,21 @@ heed_compile::choices choices_of(const text_settings &s, const receipt &made) {
   return c;
 }
 
+// What a model of speech heard.
+std::vector<int16_t> heard_by(const heed_compile::network &net, const std::string &wav) {
+  if (!net.speech.takes_samples)
+    throw std::runtime_error(
+        "receipts of models that hear a spectrogram are not checked: it is computed in the device");
+  if (wav.empty()) throw std::runtime_error("the receipt needs INPUT, the sound that was heard");
+  std::vector<int16_t> samples = host_files::read_wav(wav);
+  if (samples.size() < heed_compile::least_samples || samples.size() > size_t{1} << 24)
+    throw std::runtime_error(wav + ": has fewer than 895 samples, or more than 2^24");
+  return samples;
+}
+
 }  // namespace
 
-text_run of_text(const std::string &path, const receipt &made, bool keeps) {
+text_run of_text(const std::string &path, const std::string &wav, const receipt &made, bool keeps) {
   const text_settings s = settings_of(made);
   const std::vector<int32_t> tokens = tokens_of(made, s.n_prompt);
   const heed_compile::choices c = choices_of(s, made);
@@ -289,7 +302,9 @@ text_run of_text(const std::string &path, const receipt &made, bool keeps) {
   const heed_compile::network &net = model.net;
   if (hex_of(net.digest) != made.model)  // nothing is computed: the headings differ
     return {{writer({made.program, net.digest, 0, false}, made.how).finish(), {}, 0}, ""};
-  if (net.what != heed_compile::task::decoder) throw std::runtime_error(path + ": writes no texts");
+  const bool hears = net.what == heed_compile::task::speech;
+  if (!hears && net.what != heed_compile::task::decoder) throw std::runtime_error(path + ": writes no texts");
+  const std::vector<int16_t> samples = hears ? heard_by(net, wav) : std::vector<int16_t>();
   const steps all = steps_of(made, net.n_layers);
   if (all.end > int64_t(tokens.size()) || all.first >= s.n_prompt || all.end < s.n_prompt)
     throw std::runtime_error("the receipt has no logits of its prompt's last token, or some of tokens that it has not");
@@ -300,21 +315,25 @@ text_run of_text(const std::string &path, const receipt &made, bool keeps) {
       throw std::runtime_error("token " + std::to_string(token) + " is not one of the model's");
   writer w({made.program, net.digest, net.n_layers, false}, made.how, keeps);
   write_settings(w, s);
+  if (hears) w.input("samples", samples);
   std::vector<float> logits;
+  const heed_compile::see_rows see = [&](int32_t layer, int64_t first, heed_matrix rows) {
+    if (layer < net.n_layers) return writer::see(&w, layer, first, rows);
+    logits.assign(rows.data + all.first * rows.row_stride, rows.data + rows.n_rows * rows.row_stride);
+    writer::see(&w, layer, all.first, heed_matrix_of(logits.data(), int32_t(all.end - all.first), rows.dim));
+  };
+  const std::vector<int32_t> read(tokens.begin(), tokens.begin() + ptrdiff_t(all.end));
   const stopwatch watch;
-  heed_compile::run_tokens(
-      net, c, model.file, {tokens.begin(), tokens.begin() + ptrdiff_t(all.end)},
-      [&](int32_t layer, int64_t first, heed_matrix rows) {
-        if (layer < net.n_layers) return writer::see(&w, layer, first, rows);
-        logits.assign(rows.data + all.first * rows.row_stride, rows.data + rows.n_rows * rows.row_stride);
-        writer::see(&w, layer, all.first, heed_matrix_of(logits.data(), int32_t(all.end - all.first), rows.dim));
-      });
+  if (hears)
+    heed_compile::run_sound(net, c, model.file, samples, read, see);
+  else
+    heed_compile::run_tokens(net, c, model.file, read, see);
   const double ms = watch.ms();
   for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(w.get(), int64_t(i), tokens[i]);
   return {{w.finish(), w.kept(), ms}, other_choice(tokens, s, logits, int32_t(all.first), net.n_tokens)};
 }
 #else
-text_run of_text(const std::string &, const receipt &made, bool) {
+text_run of_text(const std::string &, const std::string &, const receipt &made, bool) {
   throw std::runtime_error("the receipt is of the program \"" + made.program +
                            "\": heed_replay was built without heed_compile (Debian: nlohmann-json3-dev)");
 }

@@ -51,13 +51,13 @@ class chooser {
   std::vector<uint64_t> memory_;
 };
 
-// All tokens of a receipt through the model at once; model: as heed_compile takes it. A token behind the prompt that the receipt's choice does
-// not choose is a fault, named in `other_choice`.
+// All tokens of a receipt through the model at once; model: as heed_compile takes it; wav: of a model of speech, what it heard, and otherwise "".
+// A token behind the prompt that the receipt's choice does not choose is a fault, named in `other_choice`.
 struct text_run {
   run rows;
   std::string other_choice;
 };
-text_run of_text(const std::string &model, const receipt &made, bool keeps_numbers);
+text_run of_text(const std::string &model, const std::string &wav, const receipt &made, bool keeps_numbers);
 
 }  // namespace receipts
 

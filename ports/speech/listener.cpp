@@ -28,36 +28,29 @@ double seconds_now() {
 
 double seconds_of(int64_t n_samples) { return double(n_samples) / SPEECH_RATE; }
 
-constexpr std::array<const char *, SPEECH_N_PARTS> names = {"convolution 1",
-                                                            "group norm",
-                                                            "convolution 2",
-                                                            "convolution 3",
-                                                            "encoder's layers",
-                                                            "last norm",
-                                                            "keys and values of the sound",
-                                                            "decoder's layers",
-                                                            "logits"};
+constexpr std::array<const char *, n_parts> names = {"convolutions", "encoder's layers", "keys and values of the sound",
+                                                     "decoder's layers", "logits"};
 
-// Of a part of the encoder, for a piece of sound; 0 where it has none.
+// Of a part of the encoder, for a piece of sound; 0 where it has none. The first convolution has 127 samples in a window, the second 7 rows and
+// the third 3.
 double multiply_adds(size_t part, int32_t n_samples) {
-  const double n1 = SPEECH_ROWS_1(n_samples), n2 = SPEECH_ROWS_2(SPEECH_ROWS_1(n_samples)), n3 = SPEECH_ROWS(n_samples);
-  const double square = SPEECH_DIM * SPEECH_DIM, hidden = SPEECH_DIM * SPEECH_HIDDEN;
-  if (part == SPEECH_PART_CONV_1) return n1 * SPEECH_KERNEL_1 * SPEECH_DIM;
-  if (part == SPEECH_PART_CONV_2) return n2 * SPEECH_KERNEL_2 * SPEECH_DIM * SPEECH_WIDE;
-  if (part == SPEECH_PART_CONV_3) return n3 * SPEECH_KERNEL_3 * SPEECH_WIDE * SPEECH_DIM;
-  if (part == SPEECH_PART_ENCODER_LAYER) return SPEECH_LAYERS * n3 * (4 * square + 2 * hidden + 2 * n3 * SPEECH_DIM);
-  if (part == SPEECH_PART_CROSS_KEYS) return SPEECH_LAYERS * n3 * 2 * square;
-  return 0.0;
+  const double n1 = (n_samples - 127) / 64 + 1, n2 = (int32_t(n1) - 7) / 3 + 1, n3 = (int32_t(n2) - 3) / 2 + 1;
+  const double dim = SPEECH_DIM, square = dim * dim;
+  if (part == part_front) return n1 * 127 * dim + n2 * 7 * 2 * square + n3 * 3 * 2 * square;
+  if (part == part_encoder)
+    return SPEECH_ENCODER_LAYERS * n3 * (4 * square + 2 * dim * SPEECH_ENCODER_FFN_DIM + 2 * n3 * dim);
+  return part == part_keys ? SPEECH_DECODER_LAYERS * n3 * 2 * square : 0.0;
 }
 
 // Of the weights that a token reads.
-double bytes_of_token(const speech_model &m, size_t part) {
+double bytes_of_token(const speech &m, size_t part) {
   const auto of = [](const heed_weights &w) { return double(heed_weights_packed_bytes(w.dtype, w.n_in, w.n_out)); };
-  double bytes = part == SPEECH_PART_LOGITS ? of(m.embedding) : 0.0;
-  if (part == SPEECH_PART_DECODER_LAYER)
-    for (const speech_layer &l : m.decoder)
-      for (const heed_weights *w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.cross_q, &l.cross_o, &l.w_up, &l.w_down})
-        bytes += of(*w);
+  double bytes = part == part_logits ? of(m.classifier) : 0.0;
+  for (int32_t l = SPEECH_ENCODER_LAYERS; part == part_decoder && l < SPEECH_LAYERS; ++l) {
+    const heed_attention_layer &a = m.attention[l], &c = m.cross[l - SPEECH_ENCODER_LAYERS];
+    for (const heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &c.wq, &c.wo, &m.layers[l].w_up, &m.layers[l].w_down})
+      bytes += of(*w);
+  }
   return bytes;
 }
 
@@ -72,17 +65,27 @@ int16_t sample_at(const unsigned char *bytes) { return static_cast<int16_t>(byte
 
 std::vector<int16_t> read_piece(const std::string &path) {
   std::vector<int16_t> samples = host_files::read_wav(path);
-  if (samples.size() <= size_t(SPEECH_MAX_SAMPLES)) return samples;
-  std::fprintf(stderr, "heed_listen: %s has %.2f s: --bits and --repeat take its first %d s\n", path.c_str(),
-               seconds_of(int64_t(samples.size())), SPEECH_MAX_SECONDS);
-  samples.resize(size_t(SPEECH_MAX_SAMPLES));
+  if (samples.size() <= size_t(SPEECH_SAMPLES)) return samples;
+  std::fprintf(stderr, "heed_listen: %s has %.2f s: only its first %d s are heard\n", path.c_str(),
+               seconds_of(int64_t(samples.size())), SPEECH_SAMPLES / SPEECH_RATE);
+  samples.resize(size_t(SPEECH_SAMPLES));
   return samples;
+}
+
+void require(const char *error, const std::string &what) {
+  if (error != nullptr) throw std::runtime_error(what + ": " + error);
+}
+
+std::string heard_piece::text() const {
+  std::string all;
+  for (const std::string &text : texts) all += text;
+  return all;
 }
 
 listener::listener(speech &net, const std::string &alignment, const std::vector<std::string> &inputs)
     : net_(net), alignment_(alignment) {
-  net.watch = lap;
-  net.context = this;
+  net.see = lap;
+  net.see_user = this;
   if (alignment.empty()) return;
   const size_t end = alignment.rfind(png);
   if (end != std::string::npos && end + std::strlen(png) == alignment.size()) {
@@ -100,54 +103,57 @@ listener::listener(speech &net, const std::string &alignment, const std::vector<
   }
 }
 
-void listener::lap(void *self, speech_part part, heed_matrix) {
-  listener &l = *static_cast<listener *>(self);
+void listener::lap(void *self, int32_t layer, int64_t, heed_matrix rows) {
+  static_cast<listener *>(self)->lap_of(layer, rows);
+}
+
+// The first layer of the encoder comes with all that is before it.
+void listener::lap_of(int32_t layer, heed_matrix rows) {
   const double now = seconds_now();
-  l.of_piece_[part] += now - l.last_;
-  l.last_ = now;
+  const part of = layer == 0                      ? part_front
+                  : layer < SPEECH_ENCODER_LAYERS ? part_encoder
+                  : layer < SPEECH_LAYERS         ? part_decoder
+                                                  : part_logits;
+  of_piece_[of] += now - last_;
+  if (layer == SPEECH_LAYERS && takes_digests_) digest_ = rows_digest(digest_, rows.data, rows.dim);
+  last_ = seconds_now();
 }
 
 heard_piece listener::hear(const int16_t *samples, int32_t n) {
   heard_piece piece;
-  piece.tokens.push_back(SPEECH_START);
   of_piece_.fill(0.0);
   const double start = last_ = seconds_now();
-  speech_files::require_ok(net_, speech_hear(&net_, samples, n), "the sound");
+  require(speech_sound(&net_, samples, n), "the sound");
   const double encoded = seconds_now();
-  piece.digest = rows_digest(ROWS_DIGEST_BEGIN, net_.x, net_.n_rows * SPEECH_DIM);
-  last_ = seconds_now();
-  for (int32_t token = 0, n_steps = 0;; ++n_steps) {
-    speech_files::require_ok(net_, speech_next(&net_, &token), "the text");
-    if (net_.n_steps > n_steps) piece.digest = rows_digest(piece.digest, net_.logits, SPEECH_TOKENS);
-    if (token < 0) break;
-    piece.tokens.push_back(token);
-    last_ = seconds_now();
+  of_piece_[part_keys] = encoded - last_;
+  if (SPEECH_ENCODER_LAYERS > 1) {  // layers take equally long
+    const double layer =
+        std::min(of_piece_[part_encoder] / std::max(SPEECH_ENCODER_LAYERS - 1, 1), of_piece_[part_front]);
+    of_piece_[part_front] -= layer, of_piece_[part_encoder] += layer;
   }
-  if (net_.token == SPEECH_END) piece.tokens.push_back(SPEECH_END);
-  piece.text = text_of(piece.tokens);
+  digest_ = takes_digests_ ? rows_digest(ROWS_DIGEST_BEGIN, net_.x, net_.n_rows * SPEECH_DIM) : 0;
+  last_ = seconds_now();
+  for (int32_t token = 0;; last_ = seconds_now()) {
+    require(speech_next(&net_, &token), "the text");
+    if (token < 0) break;
+    std::string text(size_t{256}, ' ');
+    text.resize(std::min(speech_text(&net_, token, text.data(), text.size()), text.size()));
+    piece.texts.push_back(text);
+  }
+  piece.digest = digest_;
   const double decoding = seconds_now() - encoded;
   heard_ += seconds_of(n);
   encoding_ += encoder_seconds_ = encoded - start;
   decoding_ += decoding;
-  step_seconds_ = net_.n_steps > 0 ? decoding / net_.n_steps : 0.0;
+  step_seconds_ = net_.n > 0 ? decoding / net_.n : 0.0;
   for (size_t p = 0; p < seconds_.size(); ++p) seconds_[p] += of_piece_[p];
-  n_steps_ += size_t(net_.n_steps);
+  n_steps_ += size_t(net_.n);
   return piece;
-}
-
-std::string listener::text_of(const std::vector<int32_t> &tokens) const {
-  std::string all;
-  for (const int32_t token : tokens) {
-    const char *text = nullptr;
-    const int32_t n_bytes = speech_text(&net_.model, token, &text);
-    all.append(text, size_t(n_bytes));
-  }
-  return all.compare(0, 1, " ") == 0 ? all.substr(1) : all;
 }
 
 void listener::place_words(const heard_piece &piece, const int16_t *samples, int64_t first) {
   const speech_alignment &a = alignment_of_piece;
-  const std::vector<placed_word> words = words_of(a, piece.tokens);
+  const std::vector<placed_word> words = words_of(a, piece.texts);
   const double begin = seconds_of(first);
   if (words_.is_open()) {
     for (const placed_word &w : words)
@@ -163,8 +169,9 @@ void listener::place_words(const heard_piece &piece, const int16_t *samples, int
 void listener::print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first,
                            const std::string &prefix) {
   if (places_words()) place_words(piece, samples, first);
-  if (piece.text.empty()) return;
-  std::printf("%s%7.2f to %6.2f s  %s\n", prefix.c_str(), seconds_of(first), seconds_of(first + n), piece.text.c_str());
+  const std::string text = piece.text();
+  if (text.empty()) return;
+  std::printf("%s%7.2f to %6.2f s  %s\n", prefix.c_str(), seconds_of(first), seconds_of(first + n), text.c_str());
   std::fflush(stdout);
   ++n_lines_;
 }
@@ -175,18 +182,18 @@ void listener::print_silence(const std::string &prefix) const {
 
 void listener::start_cut(speech_cut &cut) {
   n_lines_ = 0;
-  speech_align_start(&alignment_of_piece, &net_);
+  require(speech_align_start(&alignment_of_piece, &net_), "the alignment");
   speech_cut_start(&cut);
 }
 
 // A piece without a pause is heard whole, and the words behind the cut again with the next piece.
 void listener::hear_cut(speech_cut &cut, int32_t n, const std::string &prefix) {
   if (n == 0) return;
-  heard_piece piece = hear(cut.samples, cut.is_forced ? SPEECH_MAX_SAMPLES : n);
+  heard_piece piece = hear(cut.samples, cut.is_forced ? SPEECH_SAMPLES : n);
   speech_align_finish(&alignment_of_piece);
   if (cut.is_forced) {
-    piece.tokens.resize(size_t(speech_align_cut(&alignment_of_piece, piece.tokens.data() + 1, &cut)) + 1);
-    piece.text = text_of(piece.tokens);
+    const auto n_tokens = size_t(std::max(speech_align_cut(&alignment_of_piece, &cut), 0));
+    piece.texts.resize(std::min(piece.texts.size(), n_tokens));
     n = cut.n_done * SPEECH_FRAME;
   }
   print_piece(piece, cut.samples, n, cut.first, prefix);
@@ -196,10 +203,10 @@ void listener::hear_file(const std::string &path, bool cut) {
   const std::vector<int16_t> samples = host_files::read_wav(path);
   const std::string prefix = path + ": ";
   n_lines_ = 0;
-  net_.attended = nullptr;
-  if (!cut && samples.size() <= size_t(SPEECH_MAX_SAMPLES)) {
-    if (samples.size() < SPEECH_MIN_SAMPLES) speech_files::require_ok(net_, SPEECH_TOO_SHORT, path);
-    if (places_words()) speech_align_start(&alignment_of_piece, &net_);
+  require(speech_attend(&net_, nullptr), path);
+  if (!cut && samples.size() <= size_t(SPEECH_SAMPLES)) {
+    if (samples.size() < SPEECH_MIN_SAMPLES) throw std::runtime_error(path + ": the sound is shorter than 895 samples");
+    if (places_words()) require(speech_align_start(&alignment_of_piece, &net_), "the alignment");
     const heard_piece piece = hear(samples.data(), int32_t(samples.size()));
     if (places_words()) speech_align_finish(&alignment_of_piece);
     print_piece(piece, samples.data(), int32_t(samples.size()), 0, prefix);
@@ -217,16 +224,16 @@ void listener::repeat(const std::string &path, int32_t n) {
   const std::vector<int16_t> samples = read_piece(path);
   const int32_t n_samples = int32_t(samples.size());
   std::vector<double> encoder, step;
-  std::array<double, SPEECH_N_PARTS> least = {};
+  std::array<double, n_parts> least = {};
   double flops = 0.0;  // of a busy machine the greatest
   for (int32_t i = 0; i < n; ++i) {
     hear(samples.data(), n_samples);
     flops = std::max(flops, heed_peak_flops(heed_isa_current()));
-    const double keys = of_piece_[SPEECH_PART_CROSS_KEYS], steps = std::max(net_.n_steps, 1);
+    const double keys = of_piece_[part_keys], steps = std::max(net_.n, 1);
     encoder.push_back(1e3 * (encoder_seconds_ - keys));
     step.push_back(1e3 * (step_seconds_ + keys / steps));
-    of_piece_[SPEECH_PART_DECODER_LAYER] /= steps;
-    of_piece_[SPEECH_PART_LOGITS] /= steps;
+    of_piece_[part_decoder] /= steps;
+    of_piece_[part_logits] /= steps;
     for (size_t p = 0; p < least.size(); ++p) least[p] = i == 0 ? of_piece_[p] : std::min(least[p], of_piece_[p]);
   }
   const double first[] = {encoder[0], step[0]};
@@ -239,8 +246,7 @@ void listener::repeat(const std::string &path, int32_t n) {
   print_arithmetic(least, n_samples, flops);
 }
 
-void listener::print_arithmetic(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples,
-                                double flops) const {
+void listener::print_arithmetic(const std::array<double, n_parts> &least, int32_t n_samples, double flops) const {
   std::vector<float> memory(size_t{1} << 25, 1.0f);  // more than caches hold
   const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float),
                end = memory.size() - 16;
@@ -248,7 +254,7 @@ void listener::print_arithmetic(const std::array<double, SPEECH_N_PARTS> &least,
   std::printf("this core now: %.1f GFLOP/s of multiply-adds in f32, reads %.1f GB/s from memory\n", 1e-9 * flops,
               1e-9 * reading);
   for (size_t p = 0; p < least.size(); ++p) {
-    const double adds = multiply_adds(p, n_samples), bytes = bytes_of_token(net_.model, p);
+    const double adds = multiply_adds(p, n_samples), bytes = bytes_of_token(net_, p);
     std::printf("  %-29s %7.2f ms", names[p], 1e3 * least[p]);
     if (adds > 0) std::printf(", %.0f M multiply-adds, %.0f %% of that", 1e-6 * adds, 200.0 * adds / least[p] / flops);
     if (bytes > 0) std::printf(" a token, %.1f MB of weights, %.1f GB/s", 1e-6 * bytes, 1e-9 * bytes / least[p]);

@@ -11,14 +11,19 @@
 
 #include "speech.h"
 #include "speech_cut.h"
-#include "speech_files.hpp"
 
 // A piece of sound, as it was heard.
 struct heard_piece {
-  std::vector<int32_t> tokens;  // with the start, and the end if there was one
-  std::string text;
-  uint64_t digest = 0;  // of the bits of the encoder's output, then of all logits
+  std::vector<std::string> texts;  // of the tokens behind the first, which has none
+  uint64_t digest = 0;  // of the bits of the encoder's output, then of all logits; if the listener takes digests
+  std::string text() const;
 };
+
+// Throws what a function of the program says.
+void require(const char *error, const std::string &what);
+
+// Parts of the program between which its hook tells the time.
+enum part { part_front, part_encoder, part_keys, part_decoder, part_logits, n_parts };
 
 class listener {
  public:
@@ -26,6 +31,7 @@ class listener {
   // its name ends with .png, a picture of each piece.
   explicit listener(speech &net, const std::string &alignment = "", const std::vector<std::string> &inputs = {});
   heard_piece hear(const int16_t *samples, int32_t n);
+  void take_digests() { takes_digests_ = true; }
   // A line for each piece that says something, or one that nothing does.
   void hear_file(const std::string &path, bool cut);
   // Hears the same file again and again, and prints the first, the least and the median times; then each part's least, beside
@@ -39,10 +45,10 @@ class listener {
   void close();
 
  private:
-  static void lap(void *self, speech_part part, heed_matrix rows);
-  void print_arithmetic(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples, double flops) const;
+  static void lap(void *self, int32_t layer, int64_t first, heed_matrix rows);
+  void lap_of(int32_t layer, heed_matrix rows);
+  void print_arithmetic(const std::array<double, n_parts> &least, int32_t n_samples, double flops) const;
   bool places_words() const { return words_.is_open() || !picture_.empty(); }
-  std::string text_of(const std::vector<int32_t> &tokens) const;
   void place_words(const heard_piece &piece, const int16_t *samples, int64_t first);
   void print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first,
                    const std::string &prefix);
@@ -51,8 +57,10 @@ class listener {
   void print_silence(const std::string &prefix) const;
 
   speech &net_;
-  std::array<double, SPEECH_N_PARTS> seconds_ = {}, of_piece_ = {};  // of all, of the last piece
-  double encoder_seconds_ = 0.0, step_seconds_ = 0.0;                // of the last piece
+  bool takes_digests_ = false;
+  uint64_t digest_ = 0;
+  std::array<double, n_parts> seconds_ = {}, of_piece_ = {};  // of all, of the last piece
+  double encoder_seconds_ = 0.0, step_seconds_ = 0.0;         // of the last piece
   double last_ = 0.0, heard_ = 0.0, encoding_ = 0.0, decoding_ = 0.0;
   size_t n_steps_ = 0;
   size_t n_lines_ = 0;  // of the sound so far
@@ -62,7 +70,7 @@ class listener {
   int n_pictures_ = 0;
 };
 
-// What --bits and --repeat hear of a WAV file: the longest piece with which it begins. Says so if there is more.
+// What --bits, --repeat and --receipt hear of a WAV file: the longest piece with which it begins. Says so if there is more.
 std::vector<int16_t> read_piece(const std::string &path);
 
 #endif

@@ -1,22 +1,58 @@
-# Speech to text in C (speech), what reads and makes its files on a host (speech_host), and the programs.
+# heed_listen: a program that heed_compile writes, here in the build, and what stands around it. Its model is the folder of Moonshine in
+# HEED_MOONSHINE; without one, tests make one up. In a build for another processor, where heed_compile does not run, HEED_SPEECH_PROGRAM names
+# a folder with what it wrote.
 set(speech_folder ${PROJECT_SOURCE_DIR}/ports/speech)
-add_library(speech STATIC ${speech_folder}/speech.c ${speech_folder}/speech_align.c ${speech_folder}/speech_cut.c
-             ${speech_folder}/speech_model.c)
-target_include_directories(speech PUBLIC ${speech_folder})
-target_compile_definitions(speech PUBLIC SPEECH_WORKERS=8)
-target_link_libraries(speech PUBLIC heed_file)
-target_compile_options(speech PRIVATE ${base} -ffp-contract=off -Wall -Wextra -Wpedantic)
-
-add_library(speech_host STATIC ${speech_folder}/speech_files.cpp)
-target_link_libraries(speech_host PUBLIC speech sound_files import_host)
-add_executable(heed_listen ${speech_folder}/heed_listen.cpp ${speech_folder}/listener.cpp ${speech_folder}/words_map.cpp)
-target_link_libraries(heed_listen PRIVATE speech_host heed_peak heed_pictures speech_runs)
+set(HEED_MOONSHINE "$ENV{HEED_MOONSHINE}" CACHE PATH "The folder of Moonshine, as Hugging Face or npm has it, from which heed_listen is made")
+set(HEED_SPEECH_PROGRAM "" CACHE PATH "The folder of speech.c, speech.h and speech.heed that heed_compile wrote, for heed_listen")
+set(speech_program ${HEED_SPEECH_PROGRAM})
+set(speech_model ${HEED_MOONSHINE})
+if(TARGET heed_compile AND NOT CMAKE_CROSSCOMPILING)
+  add_executable(moonshine_folder ${speech_folder}/moonshine_folder.cpp)
+  target_include_directories(moonshine_folder SYSTEM PRIVATE ${HEED_JSON_INCLUDE_DIR})
+  target_compile_options(moonshine_folder PRIVATE ${base} -Wall -Wextra)
+  if(HEED_BUILD_TESTS)
+    set(tests_folder ${PROJECT_SOURCE_DIR}/tests)
+    add_executable(made_up_speech ${tests_folder}/published.cpp ${tests_folder}/support/published_models.cpp)
+    target_include_directories(made_up_speech SYSTEM PRIVATE ${HEED_JSON_INCLUDE_DIR})
+  endif()
+endif()
+if(speech_model AND NOT EXISTS ${speech_model}/model.safetensors AND NOT HEED_PROTOZERO_INCLUDE_DIR)
+  set(speech_model)  # graphs of ONNX, which are not read here
+endif()
+if(NOT speech_program AND TARGET heed_compile AND HEED_UTF8PROC_LIBRARY AND NOT CMAKE_CROSSCOMPILING AND (speech_model OR HEED_BUILD_TESTS))
+  set(speech_program ${CMAKE_CURRENT_BINARY_DIR})
+  if(NOT speech_model)
+    set(speech_model ${CMAKE_CURRENT_BINARY_DIR}/moonshine)
+    add_custom_command(OUTPUT ${speech_model}/config.json COMMAND made_up_speech ${CMAKE_CURRENT_BINARY_DIR} moonshine)
+  elseif(NOT EXISTS ${speech_model}/config.json)
+    set(speech_model ${CMAKE_CURRENT_BINARY_DIR}/moonshine.folder)
+    add_custom_command(OUTPUT ${speech_model}/config.json COMMAND moonshine_folder ${HEED_MOONSHINE} ${speech_model}
+                       DEPENDS moonshine_folder)
+  endif()
+  add_custom_command(OUTPUT ${speech_program}/speech.c ${speech_program}/speech.h ${speech_program}/speech.heed
+                     COMMAND heed_compile ${speech_model} -o ${speech_program}/speech --exact
+                     DEPENDS heed_compile ${speech_model}/config.json)
+endif()
+if(NOT speech_program)
+  message(STATUS "heed: HEED_MOONSHINE names no folder of Moonshine, or there is no heed_compile, so no heed_listen")
+  return()
+endif()
+add_executable(heed_listen ${speech_folder}/heed_listen.cpp ${speech_folder}/listener.cpp ${speech_folder}/words_map.cpp
+               ${speech_folder}/speech_align.c ${speech_folder}/speech_cut.c ${speech_program}/speech.c)
+target_include_directories(heed_listen PRIVATE ${speech_program} ${PROJECT_SOURCE_DIR}/ports/compile)
+target_link_libraries(heed_listen PRIVATE receipt_runs import_host tokenizer sound_files heed_peak heed_pictures)
+target_compile_options(heed_listen PRIVATE ${base} -ffp-contract=off -Wall -Wextra)
+if(HEED_SPEECH_PROGRAM)
+  add_custom_command(TARGET heed_listen POST_BUILD
+                     COMMAND ${CMAKE_COMMAND} -E copy ${speech_program}/speech.heed ${CMAKE_CURRENT_BINARY_DIR})
+endif()
 if(TARGET heed_threads)
   target_link_libraries(heed_listen PRIVATE heed_threads)
   target_compile_definitions(heed_listen PRIVATE HEED_LISTEN_THREADS)
 endif()
-add_executable(speech_weights ${speech_folder}/speech_weights.cpp)
-target_link_libraries(speech_weights PRIVATE speech_host)
-foreach(target speech_host heed_listen speech_weights)
-  target_compile_options(${target} PRIVATE ${base} -ffp-contract=off -Wall -Wextra)  # the same weights from any host
-endforeach()
+if(NOT HEED_SPEECH_PROGRAM)
+  set_target_properties(heed_listen PROPERTIES HEED_MODEL ${speech_model})  # for tests
+endif()
+if(HEED_STATIC_PROGRAMS)
+  target_link_options(heed_listen PRIVATE -static)
+endif()

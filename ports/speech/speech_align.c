@@ -1,18 +1,26 @@
 /* See speech_align.h. SPDX-License-Identifier: MIT */
 #include "speech_align.h"
 
-void speech_align_start(speech_alignment *a, speech *net) {
+enum { most_text = 16 }; /* bytes of a token that are looked at: its first, and its last if it is short */
+
+const char *speech_align_start(speech_alignment *a, speech *net) {
   a->n_tokens = 0;
   a->net = net;
-  net->attended = a->attention;
+  return speech_attend(net, a->attention);
+}
+
+/* Tokens behind the first, and the end, unless the text had to end for its length. */
+static int32_t tokens_of(const speech *net) {
+  const int32_t has_end = net->n_chosen < net->most && net->n < SPEECH_CONTEXT;
+  return net->n - 1 + has_end;
 }
 
 /* What a token attends to in a row, in units of what all tokens attend to there: some rows draw every token. */
 static void weigh(speech_alignment *a, int32_t n_rows) {
   for (int32_t r = 0; r < n_rows; ++r) {
     float sum = 1e-6f;
-    for (int32_t t = 0; t < a->n_tokens; ++t) sum += a->attention[t * n_rows + r];
-    for (int32_t t = 0; t < a->n_tokens; ++t) a->attention[t * n_rows + r] /= sum;
+    for (int32_t t = 0; t < a->n_tokens; ++t) sum += a->attention[t * SPEECH_ROWS + r];
+    for (int32_t t = 0; t < a->n_tokens; ++t) a->attention[t * SPEECH_ROWS + r] /= sum;
   }
 }
 
@@ -27,20 +35,21 @@ static int32_t spoken_at(const float *own, int32_t n) {
 
 void speech_align_finish(speech_alignment *a) {
   const int32_t n_rows = a->net->n_rows;
-  a->n_tokens = a->net->n_steps < n_rows ? a->net->n_steps : n_rows;
-  if (a->n_tokens == 0) return;
+  const int32_t n_tokens = tokens_of(a->net);
+  a->n_tokens = n_tokens < n_rows ? n_tokens : n_rows;
+  if (a->n_tokens <= 0) return;
   weigh(a, n_rows);
   /* score[r]: the best sum of rows 0 to r, of which r belongs to token t. */
   for (int32_t t = 0; t < a->n_tokens; ++t)
-    for (int32_t r = n_rows - 1; r >= 0; --r) a->begins[t * n_rows + r] = 0;
+    for (int32_t r = n_rows - 1; r >= 0; --r) a->begins[t * SPEECH_ROWS + r] = 0;
   for (int32_t t = 0; t < a->n_tokens; ++t) {
-    const float *own = a->attention + t * n_rows;
+    const float *own = a->attention + t * SPEECH_ROWS;
     float before = 0.0f; /* score[r - 1] of token t - 1 */
     for (int32_t r = 0; r < n_rows; ++r) {
       const float old = a->score[r];
       const int reachable = r >= t, begins = reachable && (r == t || (t > 0 && before > a->score[r - 1]));
       const float from = t == 0 ? (r > 0 ? a->score[r - 1] : 0.0f) : begins ? before : a->score[r > 0 ? r - 1 : 0];
-      a->begins[t * n_rows + r] = (uint8_t)begins;
+      a->begins[t * SPEECH_ROWS + r] = (uint8_t)begins;
       a->score[r] = reachable ? from + own[r] : -1.0f;
       before = old;
     }
@@ -48,7 +57,7 @@ void speech_align_finish(speech_alignment *a) {
   a->first[a->n_tokens] = n_rows;
   int32_t t = a->n_tokens - 1;
   for (int32_t r = n_rows - 1; t >= 0; --r) {
-    if (t > 0 && !a->begins[t * n_rows + r]) continue;
+    if (t > 0 && !a->begins[t * SPEECH_ROWS + r]) continue;
     a->first[t] = t > 0 ? r : spoken_at(a->attention, a->first[1]);
     --t;
   }
@@ -59,15 +68,21 @@ enum {
   phrase_factor = 16 /* how much louder it may be between two phrases */
 };
 
-static int begins_word(const speech_alignment *a, int32_t token) {
-  const char *text;
-  return speech_text(&a->net->model, token, &text) > 0 && *text == ' ';
+/* What token t of the text adds to it, behind the token before; behind the last one lies the end. */
+static size_t text_of(const speech_alignment *a, int32_t t, char *text) {
+  const int32_t *const tokens = a->net->tokens; /* the first one begins a text, and has none */
+  return t + 1 < a->net->n ? heed_tokenizer_decode(&a->net->words, tokens[t], tokens[t + 1], text, most_text) : 0;
 }
 
-static int ends_phrase(const speech_alignment *a, int32_t token) {
-  const char *text;
-  const int32_t n = speech_text(&a->net->model, token, &text);
-  const char last = n > 0 ? text[n - 1] : ' ';
+static int begins_word(const speech_alignment *a, int32_t t) {
+  char text[most_text];
+  return text_of(a, t, text) > 0 && text[0] == ' ';
+}
+
+static int ends_phrase(const speech_alignment *a, int32_t t) {
+  char text[most_text];
+  const size_t n = text_of(a, t, text);
+  const char last = n > 0 && n <= most_text ? text[n - 1] : ' ';
   return last == '.' || last == ',' || last == '?' || last == '!';
 }
 
@@ -76,12 +91,12 @@ static int32_t begin_of(const speech_alignment *a, int32_t t) {
   return (a->first[t] * SPEECH_ROW_SAMPLES + SPEECH_ROW_CENTRE) / SPEECH_FRAME;
 }
 
-int32_t speech_align_cut(speech_alignment *a, const int32_t *tokens, speech_cut *cut) {
+int32_t speech_align_cut(speech_alignment *a, speech_cut *cut) {
   uint64_t least = UINT64_MAX;
   speech_cut_before(cut, SPEECH_MAX_FRAMES);
   for (int32_t t = 1, n = a->n_tokens; t < n; ++t) {
-    if (!begins_word(a, tokens[t])) continue;
-    const uint64_t factor = ends_phrase(a, tokens[t - 1]) ? phrase_factor : 1;
+    if (!begins_word(a, t)) continue;
+    const uint64_t factor = ends_phrase(a, t - 1) ? phrase_factor : 1;
     const int32_t begin = begin_of(a, t), after = begin_of(a, t - 1), before = begin_of(a, t + 1);
     for (int32_t i = begin - frames_near; i <= begin + frames_near; ++i) {
       const uint64_t loudness = i > after && i < before ? speech_cut_loudness(cut, i) : UINT64_MAX;

@@ -1,4 +1,5 @@
-/* Cuts a stream of sound at its pauses, in integers: what speaks becomes pieces for speech_hear. C99 and C++.
+/* Cuts a stream of sound at its pauses, in integers: what speaks becomes pieces for speech_sound of speech.h,
+ * which heed_compile wrote. C99 and C++.
  * SPDX-License-Identifier: MIT
  *
  *   static speech_cut cut;
@@ -9,7 +10,7 @@
  *
  * The rule: A frame of 20 ms has a level, the variance of its samples. The level of the room follows at once when it falls,
  * and doubles in 3.5 s when it rises. A piece begins when 3 frames in succession are 8 times as loud (9 dB), and ends
- * after 0.5 s below 4 times (6 dB). It has 0.3 s of what was before and 0.4 s of what follows. After SPEECH_MAX_SECONDS
+ * after 0.5 s below 4 times (6 dB). It has 0.3 s of what was before and 0.4 s of what follows. After SPEECH_SAMPLES
  * it has no pause, so that a cut would go through words: it is cut where 0.14 s are quietest, in its second half but not
  * within its last fifteenth, and the next piece begins there. Fewer words are lost if all of it is heard, and cut between
  * two words of its text: speech_align_cut. */
@@ -22,8 +23,12 @@
 extern "C" {
 #endif
 
-enum { SPEECH_FRAME = 320 };
-#define SPEECH_MAX_FRAMES (SPEECH_MAX_SAMPLES / SPEECH_FRAME)
+enum {
+  SPEECH_RATE = 16000,
+  SPEECH_MIN_SAMPLES = 895,
+  SPEECH_FRAME = 320,
+  SPEECH_MAX_FRAMES = SPEECH_SAMPLES / SPEECH_FRAME
+};
 
 /* samples, first, n_done and is_forced are for you to read; other fields are private. */
 typedef struct speech_cut {

@@ -5,17 +5,16 @@
 #include <cmath>
 #include <limits>
 
-std::vector<placed_word> words_of(const speech_alignment &a, const std::vector<int32_t> &tokens) {
+std::vector<placed_word> words_of(const speech_alignment &a, const std::vector<std::string> &texts) {
   std::vector<placed_word> words;
   bool open = false;
   for (int32_t t = 0; t < a.n_tokens; ++t) {
-    const char *bytes = nullptr;
-    const int32_t n = speech_text(&a.net->model, tokens[size_t(t) + 1], &bytes);
-    const bool begins = n == 0 || bytes[0] == ' ' || !open;
-    if (begins) open = n > 0;
+    const std::string text = size_t(t) < texts.size() ? texts[size_t(t)] : "";
+    const bool has_blank = text.compare(0, 1, " ") == 0, begins = text.empty() || has_blank || !open;
+    if (begins) open = !text.empty();
     if (!open) continue;
     if (begins) words.push_back({"", t, t});
-    words.back().text.append(bytes + (bytes[0] == ' '), size_t(n - (bytes[0] == ' ')));
+    words.back().text += text.substr(has_blank);
     words.back().end = t + 1;
   }
   return words;
@@ -49,7 +48,7 @@ heed_map::picture words_map(const speech_alignment &a, const std::vector<placed_
   for (const placed_word &word : words)
     for (int32_t r = 0; r < n_rows; ++r) {
       float sum = 0.0f;
-      for (int32_t t = word.first; t < word.end; ++t) sum += a.attention[t * n_rows + r];
+      for (int32_t t = word.first; t < word.end; ++t) sum += a.attention[t * SPEECH_ROWS + r];
       share.values.push_back(sum);
       const bool is_own = a.first[word.first] <= r && r < a.first[word.end];
       own.values.push_back(is_own ? level_of(samples, r) : std::numeric_limits<float>::quiet_NaN());

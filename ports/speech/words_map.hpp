@@ -15,8 +15,8 @@ struct placed_word {
   int32_t first, end;
 };
 
-// The words of a piece whose alignment is finished: one begins with a blank, or with the text. tokens: the start is the first.
-std::vector<placed_word> words_of(const speech_alignment &a, const std::vector<int32_t> &tokens);
+// The words of a piece whose alignment is finished: one begins with a blank, or with the text. texts: of its tokens; the end has none.
+std::vector<placed_word> words_of(const speech_alignment &a, const std::vector<std::string> &texts);
 
 // Seconds from the beginning of the piece to a row of the encoder.
 double seconds_of_row(int32_t row);

@@ -14,7 +14,6 @@
 #include "import_files.hpp"
 #include "map.hpp"
 #include "model_file.hpp"
-#include "speech_model.h"
 #include "tokenizer_form.h"
 
 namespace heed_test {
@@ -268,13 +267,6 @@ inline seeds description_seeds() {
       "# a model\nlayers 2 model_dim 16 ffn_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
       "1e-5\nactivation silu gated 1 layout out_in causal 1\nbiases wo w_up norm1 norm2\nweights w.f32 rows "
       "x.f32 sequence 1\n")};
-}
-
-inline seeds vocabulary_seeds() {
-  bytes pieces(3, 0);
-  for (int i = 3; i < SPEECH_PIECES; ++i)
-    pieces.push_back(i % 3 ? 1 : 2), pieces.insert(pieces.end(), i % 3 ? 1 : 2, 'a');
-  return {pieces};
 }
 
 inline seeds receipt_seeds() {

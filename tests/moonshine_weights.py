@@ -1,5 +1,5 @@
-"""moonshine_folder.py DATA FOLDER: Moonshine Tiny as Hugging Face's MoonshineForConditionalGeneration is published, with the weights of the
-files that DATA/weights.tsv describes: f32, under transformers' names, with config.json and tokenizer.json. It needs no package.
+"""moonshine_weights.py DATA FOLDER: the weights of Moonshine Tiny as Hugging Face's MoonshineForConditionalGeneration is published, from
+the files that DATA/weights.tsv describes: FOLDER/model.safetensors, f32, under transformers' names. It needs no package.
 SPDX-License-Identifier: MIT"""
 import array
 import json
@@ -71,58 +71,3 @@ with open(os.path.join(folder, "model.safetensors"), "wb") as out:
     out.write(struct.pack("<Q", len(text)) + text)
     for part in parts:
         out.write(part)
-
-config = {
-    "architectures": ["MoonshineForConditionalGeneration"],
-    "attention_bias": False,
-    "bos_token_id": 1,
-    "decoder_hidden_act": "silu",
-    "decoder_num_attention_heads": 8,
-    "decoder_num_hidden_layers": 6,
-    "decoder_num_key_value_heads": 8,
-    "decoder_start_token_id": 1,
-    "encoder_hidden_act": "gelu",
-    "encoder_num_attention_heads": 8,
-    "encoder_num_hidden_layers": 6,
-    "encoder_num_key_value_heads": 8,
-    "eos_token_id": 2,
-    "hidden_size": 288,
-    "intermediate_size": 1152,
-    "is_encoder_decoder": True,
-    "max_position_embeddings": 194,
-    "model_type": "moonshine",
-    "partial_rotary_factor": 0.9,
-    "rope_theta": 10000.0,
-    "vocab_size": 32768,
-}
-with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
-    json.dump(config, out)
-
-with open(os.path.join(data, "vocabulary.txt"), encoding="utf-8", newline="") as listed:
-    pieces = listed.read().split("\n")[:-1]
-special = [(i, piece) for i, piece in enumerate(pieces[:3])] + [(i, "<<ST_%d>>" % (i - len(pieces))) for i in range(len(pieces), 32768)]
-tokenizer = {
-    "version": "1.0",
-    "added_tokens": [
-        {"id": i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-        for i, text in special
-    ],
-    "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
-    "pre_tokenizer": None,
-    "post_processor": None,
-    "decoder": {
-        "type": "Sequence",
-        "decoders": [
-            {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
-            {"type": "ByteFallback"},
-            {"type": "Fuse"},
-            {"type": "Strip", "content": " ", "start": 1, "stop": 0},
-        ],
-    },
-    "model": {
-        "type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None, "end_of_word_suffix": None,
-        "fuse_unk": True, "byte_fallback": True, "vocab": {piece: i for i, piece in enumerate(pieces)}, "merges": [],
-    },
-}
-with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as out:
-    json.dump(tokenizer, out, ensure_ascii=False)
