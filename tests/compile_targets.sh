@@ -246,6 +246,8 @@ estimated deit --format int4
 estimated bert --integers bert/rows.npy
 estimated roberta-classes --integers roberta-classes/rows.npy --context 20 --piece 8
 estimated vit --integers vit/rows.npy
+estimated gpt2 --integers gpt2/rows.npy --context 24
+estimated llama --integers llama/rows.npy --context 30 --piece 6
 flash llama --draft 5
 heard=estimated
 [ "$core" != m55 ] || heard=flash # its board has too little of it for a window's cosines

@@ -294,7 +294,7 @@ program write_without_floats(const arguments &a, const network &net, const std::
   if (!a.how.unchecked) weights.push_back(std::move(known));
   const heed_import::bytes file = heed_import::flat_file(weights);
   flat.write(file.data(), file.size());
-  if (!a.target.empty() && net.what != task::decoder) instructions = instructions_in_integers(a.target, net, a.how, m);
+  if (!a.target.empty()) instructions = instructions_in_integers(a.target, net, a.how, m);
   if (a.checks) print_integer_errors(net, errors_in_integers(net, m, numbers, samples));
   return net.what == task::decoder ? write_integer_decoder(net, a.how, m, weights)
                                    : write_integers(net, a.how, m, weights);

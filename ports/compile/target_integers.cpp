@@ -35,7 +35,16 @@ class int_calls {
   // A layer of n rows, of which the result needs n_out: keys and values of all first, then all else in pieces.
   void layer(int32_t n, int32_t n_out) {
     for (int32_t done = 0; done < n; done += piece_) keys(std::min(piece_, n - done));
-    for (int32_t done = 0; done < n_out; done += piece_) all_else(std::min(piece_, n_out - done), n);
+    for (int32_t done = 0; done < n_out; done += piece_) {
+      const int32_t rows = std::min(piece_, n_out - done);
+      all_else(rows, n, static_cast<double>(rows) * n);
+    }
+  }
+  // The same of n tokens behind `before` others, whose keys are in a cache: the last n_out of them see all before themselves.
+  void causal_layer(int32_t before, int32_t n, int32_t n_out) {
+    keys(n);
+    const double first = before + n - n_out;
+    all_else(n_out, before + n, n_out * first + n_out * (n_out + 1.0) / 2);
   }
 
  private:
@@ -56,11 +65,18 @@ class int_calls {
   void keys(int32_t n) {
     begin_sublayer(n);
     for (int i = 0; i < 2; ++i) linear(n, net_.dim, net_.n_kv_heads * net_.head_dim);
+    rotate(n, net_.n_kv_heads);
   }
-  void all_else(int32_t n, int32_t n_keys) {
-    const double dim = net_.head_dim, heads = net_.n_heads, pairs = heads * n * n_keys;
+  void rotate(int32_t n, int32_t n_heads) {
+    const heed_int_rope *const rope = m_.layers.front().layer().rope;
+    if (rope != nullptr) rows("rope", n * n_heads, rope->rotary_dim);
+  }
+  // n rows, each of which sees some of n_keys keys: n_seen of them together.
+  void all_else(int32_t n, int32_t n_keys, double n_seen) {
+    const double dim = net_.head_dim, heads = net_.n_heads, pairs = heads * n_seen;
     begin_sublayer(n);
     linear(n, net_.dim, heads * dim);
+    rotate(n, net_.n_heads);
     all_.add("attention int", {dim * n_keys * net_.n_kv_heads, pairs * dim, pairs, heads * dim * n, heads * n, 1});
     linear(n, heads * dim, net_.dim);
     end_sublayer(n);
@@ -99,10 +115,33 @@ void add_result(int_calls &to, const network &net, int32_t n) {
   if (net.n_classes > 0) to.linear(1, (is_mean ? 1 : n) * net.dim, net.n_classes);
 }
 
+// n tokens of a language model behind `before` others, in pieces; of the last layer only the newest row is computed to the end. Then
+// logits.
+void add_tokens(int_calls &to, const network &net, const choices &c, int32_t before, int32_t n) {
+  const bool has_positions = !net.rope.is_used;
+  for (int32_t done = 0, here; done < n; done += here) {
+    here = std::min(c.piece, n - done);
+    for (int32_t i = 0; i < here; ++i) to.rows(has_positions ? "add" : "scale", 1, net.dim);
+    for (int32_t l = 0; l < net.n_layers; ++l) to.causal_layer(before + done, here, l + 1 == net.n_layers ? 1 : here);
+  }
+  to.norm(1);
+  to.linear(1, net.dim, net.n_tokens);
+}
+
+run_costs instructions_of_tokens(const std::string &core, const network &net, const choices &c,
+                                 const integer_model &m) {
+  int_calls prompt(core, net, m, c.piece), token(core, net, m, c.piece);
+  add_tokens(prompt, net, c, 0, m.rows);
+  add_tokens(token, net, c, m.rows - 1, 1);
+  return {{"a prompt of " + std::to_string(m.rows) + " tokens", prompt.sum()},
+          {"a token behind " + std::to_string(m.rows - 1) + " others", token.sum()}};
+}
+
 }  // namespace
 
 run_costs instructions_in_integers(const std::string &core, const network &net, const choices &c,
                                    const integer_model &m) {
+  if (net.what == task::decoder) return instructions_of_tokens(core, net, c, m);
   const bool is_first = net.pool == network::pooling::first;
   int_calls all(core, net, m, std::min(c.piece, m.rows));
   add_rows_before(all, net, m.rows);

@@ -106,6 +106,26 @@ static void rows_of(const char *what) {
   }
 }
 
+static void rope(void) {
+  static const int sizes[][4] = {{1, 4, 16, 16}, {1, 2, 32, 32}, {4, 4, 16, 16},
+                                 {4, 2, 64, 32}, {3, 3, 24, 24}, {4, 1, 8, 8}};
+  for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const int rows = sizes[i][0], heads = sizes[i][1], dim = sizes[i][2], rotary = sizes[i][3];
+    const heed_int_rope of = {wide, 8, rotary, HEED_ROPE_HALVES};
+    const int64_t counts[] = {rows * heads * rotary, rows * heads, 1};
+    uint64_t checks = 0;
+    for (int n = 0; n <= rows; n += rows) {
+      begin();
+      const heed_status status =
+          heed_int_rope_run(&of, heed_int_matrix_out_of(y, HEED_INT8, n, heads * dim, 0), heads, 3, NULL);
+      if (n == 0)
+        checks = since_begin();
+      else
+        end_without(checks, "int ", "rope", counts, 3, status);
+    }
+  }
+}
+
 /* Loops of the program itself: a norm of channels takes away their scales, pixels become patches. */
 static void loops(void) {
   enum { size = 16, patch = 8, channels = 3, row = patch * channels, n = patch * row };
@@ -128,7 +148,7 @@ int main(void) {
   for (int i = 0; i < most_numbers; i++) wide[i] = (int16_t)(x[i] * 150 + i % 149);
   for (int i = 0; i < most_in; i++) bias[i] = 30000 + 77 * x[i];
   for (int i = 0; i < most_out; i++) multipliers[i].m = 0x48000000 + 0x100000 * i, multipliers[i].e = -8;
-  linear(), attend();
+  linear(), attend(), rope();
   rows_of("layer_norm"), rows_of("rms_norm"), rows_of("add"), rows_of("scale"), rows_of("table"), rows_of("multiply");
   loops();
   return finish();
