@@ -8,6 +8,20 @@
 
 namespace heed_import {
 
+// TensorProto.DataType.
+enum : int32_t {
+  onnx_float = 1,
+  onnx_uint8 = 2,
+  onnx_int8 = 3,
+  onnx_uint16 = 4,
+  onnx_int32 = 6,
+  onnx_int64 = 7,
+  onnx_bool = 9,
+  onnx_float16 = 10,
+  onnx_double = 11,
+  onnx_bfloat16 = 16
+};
+
 // What a TensorProto says.
 struct onnx_tensor {
   std::vector<uint64_t> dims, integers;

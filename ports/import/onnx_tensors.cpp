@@ -8,8 +8,6 @@
 namespace heed_import {
 namespace {
 
-enum { onnx_float = 1, onnx_uint8 = 2, onnx_int8 = 3, onnx_float16 = 10, onnx_double = 11, onnx_bfloat16 = 16 };
-
 int32_t format_of(int32_t type) {
   switch (type) {
     case onnx_float:

@@ -20,7 +20,6 @@ int onnx_scopes::find(size_t graph, const std::string &name) const {
 
 namespace {
 
-constexpr int onnx_int64 = 7;
 constexpr int onnx_somewhere = INT32_MAX;  // of a value whose dimensions are not known
 
 struct value {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "onnx_maker.hpp"
 #include "tfjs_graph.hpp"
 
 namespace heed_import {
@@ -13,22 +14,11 @@ namespace {
 
 using tfjs::node;
 using tfjs::weight;
-using list = std::vector<int64_t>;
-
-enum onnx_number { onnx_float = 1, onnx_uint8 = 2, onnx_int32 = 6, onnx_int64 = 7, onnx_float16 = 10 };
 
 // Stands for "to the end": no dimension has so many numbers.
 constexpr int64_t to_the_end = INT64_C(1) << 31;
 
-// Attributes of a node of ONNX.
-struct how {
-  std::map<std::string, int64_t> integers;
-  std::map<std::string, list> lists;
-  std::map<std::string, std::string> texts;
-  std::map<std::string, double> reals;
-};
-
-class translator {
+class translator : onnx_maker {
  public:
   explicit translator(tfjs::graph &&from) : from_(std::move(from)) {
     to_.opsets[""] = 18, to_.opsets["com.microsoft"] = 1;
@@ -244,58 +234,18 @@ class translator {
     return w->dims;
   }
 
-  std::string constant(const list &numbers) {
-    onnx_tensor t;
-    t.type = onnx_int64;
-    t.dims = {numbers.size()};
-    for (const int64_t number : numbers) t.integers.push_back(static_cast<uint64_t>(number));
-    return constant(std::move(t));
-  }
-  std::string scalar(int64_t number) {
-    onnx_tensor t;
-    t.type = onnx_int64;
-    t.integers = {static_cast<uint64_t>(number)};
-    return constant(std::move(t));
-  }
-  std::string constant(float number) {
-    onnx_tensor t;
-    t.type = onnx_float;
-    put(t.floats, number);
-    return constant(std::move(t));
-  }
-  std::string constant(onnx_tensor &&t) {
-    t.name = new_name();
-    to_.tensors.push_back(std::move(t));
-    return to_.tensors.back().name;
-  }
-  // No name of a file: those have no control characters.
-  std::string new_name() { return "\x01" + std::to_string(n_names_++); }
-
   // ------------------------------------------------------------------------------------------------------------- nodes
 
   std::string input(const node &n, size_t i) const {
     expect(n, i < n.inputs.size(), "lacks input " + std::to_string(i));
     return value(n.inputs[i]);
   }
-  std::string add(const node &n, const std::string &operation, std::vector<std::string> inputs, const how &given = {}) {
-    onnx_node made;
-    made.name = n.name;
-    made.operation = operation;
-    made.inputs = std::move(inputs);
-    made.integers = given.integers;
-    for (const auto &[name, numbers] : given.lists) made.lists[name].assign(numbers.begin(), numbers.end());
-    for (const auto &[name, text] : given.texts) made.texts[name] = {text};
-    for (const auto &[name, number] : given.reals) made.floats[name] = {static_cast<float>(number)};
-    made.outputs = {new_name()};
-    to_.nodes.push_back(std::move(made));
-    return to_.nodes.back().outputs[0];
+  std::string add(const node &n, const std::string &operation, const std::vector<std::string> &inputs,
+                  const how &given = {}) {
+    return made(n.name, operation, inputs, given);
   }
   // The node before has made the output of this one.
-  void set(const node &n, const std::string &made) {
-    onnx_node &last = to_.nodes.back();
-    if (last.outputs[0] != made) throw std::logic_error("an operator ends with its last node");
-    last.outputs[0] = value(n.name);
-  }
+  void set(const node &n, const std::string &result) { rename_last(result, value(n.name)); }
 
   static std::string renamed(const std::string &operation) {
     static const std::map<std::string, std::string> all = {{"AddV2", "Add"},
@@ -680,14 +630,12 @@ class translator {
   }
 
   tfjs::graph from_;
-  onnx_graphs to_;
   std::map<std::string, const node *> nodes_;
   std::map<std::string, std::string> places_;  // Placeholders of places, and those of their values
   std::map<std::string, std::string> shown_;
   std::vector<std::string> outputs_;
   std::string note_;
   int32_t filling_ = 0;
-  size_t n_names_ = 0;
 };
 
 }  // namespace

@@ -19,18 +19,6 @@ using json = nlohmann::json;
 constexpr int most_depth = 32;
 constexpr size_t most_nodes = 1000000, most_dims = 64;
 
-enum onnx_number {
-  onnx_float = 1,
-  onnx_uint8 = 2,
-  onnx_int8 = 3,
-  onnx_uint16 = 4,
-  onnx_int32 = 6,
-  onnx_int64 = 7,
-  onnx_bool = 9,
-  onnx_float16 = 10,
-  onnx_double = 11
-};
-
 [[noreturn]] void refuse_part(const std::string &name, const std::string &why) {
   throw refusal(names::for_terminal(name + ": " + why));
 }

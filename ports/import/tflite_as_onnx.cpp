@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "onnx_maker.hpp"
 #include "tflite_graph.hpp"
 
 namespace heed_import {
@@ -35,7 +36,7 @@ enum { begin_mask = 0, end_mask = 1, ellipsis_mask = 2, new_axis_mask = 3, shrin
 // Stands for "to the end": no dimension has so many numbers.
 constexpr int64_t to_the_end = INT64_C(1) << 31;
 
-class translator {
+class translator : onnx_maker {
  public:
   explicit translator(const tflite::graph &from, span file) : from_(from), file_(file) {
     name_tensors();
@@ -50,8 +51,6 @@ class translator {
   onnx_graphs take() { return std::move(to_); }
 
  private:
-  using list = std::vector<int64_t>;
-
   const tflite::tensor &tensor_of(int32_t i) const { return from_.tensors[static_cast<size_t>(i)]; }
   const std::string &name_of(int32_t i) const { return names_[static_cast<size_t>(i)]; }
 
@@ -187,54 +186,13 @@ class translator {
     return numbers;
   }
 
-  std::string constant(const list &numbers) {
-    onnx_tensor t;
-    t.type = 7;
-    t.dims = {numbers.size()};
-    for (const int64_t number : numbers) t.integers.push_back(static_cast<uint64_t>(number));
-    return constant(std::move(t));
-  }
-  std::string constant(float number) {
-    onnx_tensor t;
-    t.type = 1;
-    put(t.floats, number);
-    return constant(std::move(t));
-  }
-  std::string constant(onnx_tensor &&t) {
-    t.name = new_name();
-    to_.tensors.push_back(std::move(t));
-    return to_.tensors.back().name;
-  }
-  // No name of a file: those have no byte of 1.
-  std::string new_name() { return "\x01" + std::to_string(n_names_++); }
-
-  // Attributes of a node.
-  struct how {
-    std::map<std::string, int64_t> integers;
-    std::map<std::string, list> lists;
-    std::map<std::string, std::string> texts;
-  };
-
   // Adds a node. Returns the name of its output.
-  std::string add(const tflite::operation &op, const std::string &operation, std::vector<std::string> inputs,
+  std::string add(const tflite::operation &op, const std::string &operation, const std::vector<std::string> &inputs,
                   const how &given = {}) {
-    onnx_node node;
-    node.name = name_of(output(op));
-    node.operation = operation;
-    node.inputs = std::move(inputs);
-    node.integers = given.integers;
-    for (const auto &[name, numbers] : given.lists) node.lists[name].assign(numbers.begin(), numbers.end());
-    for (const auto &[name, text] : given.texts) node.texts[name] = {text};
-    node.outputs = {new_name()};
-    to_.nodes.push_back(std::move(node));
-    return to_.nodes.back().outputs[0];
+    return made(name_of(output(op)), operation, inputs, given);
   }
   // The node before has made the output of the operator, unless that would rename what another one reads.
-  void set(const tflite::operation &op, const std::string &value) {
-    onnx_node &last = to_.nodes.back();
-    if (last.outputs[0] != value) throw std::logic_error("an operator ends with its last node");
-    last.outputs[0] = name_of(output(op));
-  }
+  void set(const tflite::operation &op, const std::string &value) { rename_last(value, name_of(output(op))); }
 
   std::string activated(const tflite::operation &op, const std::string &value, int code) {
     switch (code) {
@@ -542,9 +500,7 @@ class translator {
 
   const tflite::graph &from_;
   span file_;
-  onnx_graphs to_;
   std::vector<std::string> names_;
-  size_t n_names_ = 0;
 };
 
 }  // namespace
