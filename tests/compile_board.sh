@@ -12,7 +12,8 @@ for name in llama bert vit whisper moonshine; do
   llama) how='--context 48 --piece 8' ;;
   bert) how='--format int8' ;;
   vit) how='--format f16' ;;
-  whisper | moonshine) how='--format int8 --seconds 1' ;;
+  whisper) how='--format int8 --seconds 1' ;;
+  moonshine) how='--format int8 --seconds 1 --context 24' ;;
   esac
   # shellcheck disable=SC2086
   compile_model "model_$name" "$name" $how

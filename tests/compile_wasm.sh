@@ -42,7 +42,10 @@ compile_model() { # compile_model NAME MODEL OPTION...
 "$published" . llama gguf-gemma3 bert vit moonshine whisper bert-classes deit-classes
 for model in llama gguf-gemma3.gguf bert vit moonshine whisper; do
   name=model_$(basename "$model" .gguf | tr - _) how=
-  case $model in moonshine | whisper) how='--format int8 --seconds 1' ;; esac
+  case $model in
+  moonshine) how='--format int8 --seconds 1 --context 24' ;;
+  whisper) how='--format int8 --seconds 1' ;;
+  esac
   # shellcheck disable=SC2086
   compile_model "$name" "$model" $how
   # shellcheck disable=SC2046

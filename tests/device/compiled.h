@@ -10,11 +10,11 @@
 #ifdef MODEL_FILE_BYTES /* it is read: WebAssembly links no files */
 HEED_ALIGNED static unsigned char linked[MODEL_FILE_BYTES];
 enum { linked_bytes = MODEL_FILE_BYTES };
-static int is_read(void) { return port_read_file(MODEL_FILE, linked, linked_bytes) == linked_bytes; }
+static inline int is_read(void) { return port_read_file(MODEL_FILE, linked, linked_bytes) == linked_bytes; }
 #else
 HEED_FILE_LINK(linked, MODEL_FILE)
 #define linked_bytes HEED_FILE_LINKED_BYTES(linked)
-static int is_read(void) { return 1; }
+static inline int is_read(void) { return 1; }
 #endif
 
 #define JOIN_(a, b) a##b
