@@ -13,10 +13,10 @@ class onnx_maker {
   using list = std::vector<int64_t>;
   // Attributes of a node.
   struct how {
-    std::map<std::string, int64_t> integers;
-    std::map<std::string, list> lists;
-    std::map<std::string, std::string> texts;
-    std::map<std::string, double> reals;
+    std::map<std::string, int64_t> integers = {};
+    std::map<std::string, list> lists = {};
+    std::map<std::string, std::string> texts = {};
+    std::map<std::string, double> reals = {};
   };
 
   // Each returns the name of a new value.
